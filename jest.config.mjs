@@ -1,0 +1,23 @@
+// One configuration, one project per level (see README "Tests"): pick one with --selectProjects.
+// Modules are ESM: .js specifiers in imports are mapped back to the .ts sources, @swc/jest only strips types.
+const shared = {
+  testEnvironment: 'node',
+  extensionsToTreatAsEsm: ['.ts'],
+  moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': '$1' },
+  transform: {
+    '^.+\\.ts$': ['@swc/jest', { jsc: { target: 'es2024', parser: { syntax: 'typescript' } }, module: { type: 'es6' } }],
+  },
+};
+
+/** @type {import('jest').Config} */
+export default {
+  maxWorkers: 2,
+  // Real API servers and pods are slow to fail; a hang is still found. Unit tests set nothing and take milliseconds.
+  projects: [
+    { ...shared, displayName: 'unit', testMatch: ['<rootDir>/src/**/*.test.ts'] },
+    { ...shared, displayName: 'contract', testMatch: ['<rootDir>/test/contract/**/*.test.ts'] },
+    { ...shared, displayName: 'repo', testMatch: ['<rootDir>/test/repo/**/*.test.ts'] },
+    { ...shared, displayName: 'integration', testMatch: ['<rootDir>/test/integration/**/*.test.ts'] },
+    { ...shared, displayName: 'e2e', testMatch: ['<rootDir>/test/e2e/**/*.test.ts'] },
+  ],
+};
