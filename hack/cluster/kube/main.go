@@ -27,6 +27,7 @@ import (
 
 // programs maps a base name to the program; each returns its exit code.
 var programs = map[string]func() int{
+	"cri-remove-pods":         runRemovePods,
 	"etcd":                    func() int { etcdmain.Main(os.Args); return 0 },
 	"kube-apiserver":          func() int { return cli.Run(apiserver.NewAPIServerCommand()) },
 	"kube-controller-manager": func() int { return cli.Run(controllermanager.NewControllerManagerCommand()) },

@@ -1,0 +1,30 @@
+/** Labels, annotations and finalizers, all under boxwright.dev/ (DESIGN 10). Values of labels are never agent ids. */
+
+/** On Jobs, pods and chunks: the AgentRun's name. */
+export const LABEL_RUN = 'boxwright.dev/run';
+/** On AgentRuns, Jobs and pods: the Agent's object name (at most 36 characters, so a valid label value). */
+export const LABEL_AGENT = 'boxwright.dev/agent';
+/** On namespaces and their contents: the Box. */
+export const LABEL_BOX = 'boxwright.dev/box';
+/** On workspace namespaces. */
+export const LABEL_WORKSPACE = 'boxwright.dev/workspace';
+/** On everything that we create in a Box namespace; the admission policies guard it. */
+export const LABEL_MANAGED_BY = 'app.kubernetes.io/managed-by';
+export const MANAGED_BY = 'boxwright';
+
+/** Who asked for the latest change: prefix of an API key, or the name of a component. */
+export const ANNOTATION_REQUESTED_BY = 'boxwright.dev/requested-by';
+/** Marks an object whose source of truth is elsewhere: our tools refuse to write it. */
+export const ANNOTATION_MANAGED_BY = 'boxwright.dev/managed-by';
+/** On a namespace: an administrator lets the Box of this name adopt it. */
+export const ANNOTATION_ADOPT = 'boxwright.dev/adopt';
+/** On a Job: the latest run of the same session, whose transcript continues in this one. */
+export const ANNOTATION_PREVIOUS_RUN = 'boxwright.dev/previous-run';
+
+/** Holds an AgentRun until it is counted in every owner's totals. */
+export const FINALIZER_FOLD = 'boxwright.dev/fold';
+/** Holds Agent, AgentTrigger, Box and Workspace until their children are removed and folded upward. */
+export const FINALIZER_CLEANUP = 'boxwright.dev/cleanup';
+
+/** Environment and paths inside a run pod. */
+export const RUN_TOKEN_AUDIENCE = 'boxwright-run';

@@ -1,0 +1,108 @@
+/**
+ * Reasons are a closed list: `status.reason` of a run is always one of these, with cause and next step.
+ * docs/reasons.md is generated from here.
+ */
+
+export interface ReasonInfo {
+  /** What happened. */
+  readonly cause: string;
+  /** What a person does about it. */
+  readonly nextStep: string;
+}
+
+/** Why a run waits. It shows status `running` and the condition Queued=True with one of these. */
+export const QUEUE_REASONS = {
+  AgentInactive: {
+    cause: 'The agent holds no slot of the plan.',
+    nextStep: 'Raise spec.slots of the Workspace or delete another agent; the run starts when a slot frees.',
+  },
+  AgentPaused: { cause: 'spec.paused of the agent is true.', nextStep: 'Set spec.paused to false.' },
+  SessionBusy: {
+    cause: 'Another run of the same session is working.',
+    nextStep: 'None: runs of a session follow each other.',
+  },
+  AgentLimit: {
+    cause: 'The agent already has spec.maxRunningPerAgent of its Box running.',
+    nextStep: 'Wait, or raise the limit in the Box.',
+  },
+  BoxLimit: { cause: 'The Box already has spec.maxRunning running.', nextStep: 'Wait, or raise the limit in the Box.' },
+  InstallationLimit: {
+    cause: 'The installation already has its maximum of runs working.',
+    nextStep: 'Wait, or raise controller.maxRunning of the chart.',
+  },
+  BoxNotReady: { cause: 'The Box is not Ready.', nextStep: 'Read the conditions: kubectl describe box.' },
+  NoCapacity: {
+    cause: 'The cluster had no room: quota refused the pod, or no node could take it. Nothing was executed.',
+    nextStep: 'Add nodes or raise spec.quota of the Box; the run is tried again.',
+  },
+} as const satisfies Record<string, ReasonInfo>;
+export type QueueReason = keyof typeof QUEUE_REASONS;
+
+/** Why a run ended, or `Working` while it is executed. */
+export const RUN_REASONS = {
+  Working: { cause: 'A pod executes the run.', nextStep: 'None.' },
+  Starting: {
+    cause: 'The Job exists; its pod has not claimed the run yet.',
+    nextStep: 'None; every stage has a bound.',
+  },
+  Completed: { cause: 'The agent finished.', nextStep: 'None.' },
+  StepLimitReached: {
+    cause: 'The agent used all steps of its stepLimit; its last message is in output.',
+    nextStep: 'Continue the session, or raise stepLimit.',
+  },
+  Cancelled: { cause: 'Somebody cancelled or deleted the run.', nextStep: 'None.' },
+  AgentNotFound: {
+    cause: 'No Agent of that name is in the namespace.',
+    nextStep: 'Check spec.agent; create the agent, then a new run.',
+  },
+  AgentDeleted: { cause: 'The agent was deleted before the run ended.', nextStep: 'None.' },
+  InvalidRun: {
+    cause: 'The run cannot be executed as written, for example its stored input is damaged.',
+    nextStep: 'Read status.message and create a corrected run.',
+  },
+  ModelNotConfigured: {
+    cause: 'Nothing stands behind the provider of the agent.',
+    nextStep: 'Set spec.engine of the Box (scripted needs no key), or choose another provider.',
+  },
+  ModelError: {
+    cause: 'The model answered with an error.',
+    nextStep: 'Read status.message; check provider, model and credentials.',
+  },
+  ImagePullFailed: {
+    cause: 'The image of the run could not be pulled in time.',
+    nextStep: 'Check the image name, the registry and its pull secret.',
+  },
+  ContainerCreateFailed: {
+    cause: 'A container of the run could not be created in time.',
+    nextStep: 'kubectl describe pod shows what the node says.',
+  },
+  ClaimTimeout: {
+    cause: 'The container started, but did not claim the run in time.',
+    nextStep: 'Check that pods of the Box reach the gateway (network policies) and the logs of the runner.',
+  },
+  HeartbeatLost: {
+    cause: 'The run was silent for longer than its bound.',
+    nextStep: 'Check the node and the logs of the pod; start a new run.',
+  },
+  DeadlineExceeded: {
+    cause: 'Execution took longer than the bound of Box or run.',
+    nextStep: 'Raise bounds.executionSeconds of the Box, or give the agent less to do.',
+  },
+  OOMKilled: { cause: 'The runner ran out of memory.', nextStep: 'Raise resources of the Box.' },
+  Evicted: { cause: 'The node evicted the pod.', nextStep: 'Start a new run; a run is never repeated by itself.' },
+  PodDeleted: {
+    cause: 'The pod of the run was deleted.',
+    nextStep: 'Start a new run; a run is never repeated by itself.',
+  },
+  JobDeleted: {
+    cause: 'The Job of the run was deleted.',
+    nextStep: 'Start a new run; a run is never repeated by itself.',
+  },
+  NodeLost: { cause: 'The node of the run is gone.', nextStep: 'Start a new run; a run is never repeated by itself.' },
+  RunnerFailed: { cause: 'The runner ended without a result.', nextStep: 'Read the logs of the pod; start a new run.' },
+  RunnerError: { cause: 'The runner reported an error.', nextStep: 'Read status.message.' },
+  Interrupted: { cause: 'The pod was told to stop before the agent finished.', nextStep: 'Start a new run.' },
+  NamespaceTerminating: { cause: 'The namespace of the Box is being deleted.', nextStep: 'None.' },
+} as const satisfies Record<string, ReasonInfo>;
+export type RunReason = keyof typeof RUN_REASONS;
+export type AnyReason = QueueReason | RunReason;

@@ -1,0 +1,194 @@
+import { z } from 'zod';
+import { AGE_COLUMN, defineResource, dnsLabelName, immutableSpecField } from '../define-resource.js';
+import type { Resource } from '../meta.js';
+import { Conditions, Provider, Timestamp } from './common.js';
+
+/** The spec's run states (spec 3). A queued run is `running` with reason in the condition Queued. */
+export const RUN_PHASES = ['running', 'done', 'error', 'cancelled'] as const;
+export type RunPhase = (typeof RUN_PHASES)[number];
+
+export const RUN_ORIGINS = ['chat', 'api', 'schedule', 'trigger'] as const;
+
+/** Longest message of a run in bytes (checked in code; the CRD counts characters). */
+export const MAX_MESSAGE_BYTES = 128 * 1024;
+/** Messages up to this size stand in `spec.message`; larger ones are compressed into `spec.input`. */
+export const MAX_INLINE_MESSAGE_BYTES = 4 * 1024;
+/** `status.output` holds at most this many bytes; the transcript holds all of it. */
+export const MAX_STATUS_OUTPUT_BYTES = 8 * 1024;
+
+export const AgentRunSpec = z.object({
+  agent: z.string().min(1).max(36).describe('The Agent of this namespace that executes the run.'),
+  message: z
+    .string()
+    .max(MAX_MESSAGE_BYTES)
+    .optional()
+    .describe('What the agent is told. Absent when `input` holds it compressed.'),
+  input: z
+    .object({
+      encoding: z.enum(['gzip']).describe('gzip, then base64.'),
+      bytes: z.int().min(0).describe('Size of the message in bytes before compression.'),
+      sha256: z.string().max(64).describe('SHA-256 of the message in hex.'),
+      data: z
+        .string()
+        .max(196_608)
+        .optional()
+        .describe('The compressed message; removed by retention after the end of the run.'),
+    })
+    .optional()
+    .describe('A message above 4 KiB, compressed. Set by the control plane only.'),
+  agentUid: z.string().max(64).optional().describe('UID of the Agent at acceptance. Set by the control plane only.'),
+  trigger: z
+    .object({
+      origin: z.enum(RUN_ORIGINS).describe('What started the run.'),
+      name: z.string().max(36).optional().describe('Slug of the trigger or schedule.'),
+      uid: z.string().max(64).optional().describe('UID of the trigger or schedule.'),
+    })
+    .optional()
+    .describe('Where the run came from; `api` when absent. Set by the control plane only.'),
+  sessionId: z
+    .string()
+    .max(80)
+    .regex(/^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/)
+    .optional()
+    .describe('The conversation that the run belongs to; a new one when absent. Set by the control plane only.'),
+  sessionTitle: z
+    .string()
+    .max(128)
+    .optional()
+    .describe('Title of the session that this run opens. Set by the control plane only.'),
+  createdAt: Timestamp.optional().describe(
+    'Acceptance with milliseconds; creationTimestamp when absent. Set by the control plane only.',
+  ),
+  actor: z
+    .string()
+    .max(128)
+    .optional()
+    .describe('Who asked: the prefix of an API key, `trigger`, `schedule`. Set by the control plane only.'),
+  limits: z
+    .object({
+      executionSeconds: z
+        .int()
+        .min(1)
+        .max(86_400)
+        .optional()
+        .describe('Lower bound on execution than that of the Box.'),
+      stepLimit: z.int().min(1).max(500).optional().describe('Lower step limit than that of the Agent.'),
+    })
+    .optional()
+    .describe('Limits below those of Box and Agent.'),
+  cancelRequested: z.boolean().optional().describe('Set to true to cancel the run; it cannot be taken back.'),
+});
+
+export const RunUsage = z
+  .object({
+    steps: z.int().min(0).describe('Model calls that were answered.'),
+    inputTokens: z.int().min(0).describe('Input tokens as counted by the gateway.'),
+    outputTokens: z.int().min(0).describe('Output tokens as counted by the gateway.'),
+    totalTokens: z.int().min(0).describe('Sum of both.'),
+    costUsd: z
+      .string()
+      .max(24)
+      .optional()
+      .describe('Cost in US dollars with six decimals; absent when the price is unknown.'),
+  })
+  .describe('What the run used.');
+export type RunUsage = z.output<typeof RunUsage>;
+
+export const AgentRunStatus = z.object({
+  phase: z.enum(RUN_PHASES).describe('running, done, error or cancelled: derived from the conditions (spec 2).'),
+  reason: z.string().max(64).optional().describe('Why the run is where it is; docs/reasons.md lists every value.'),
+  message: z.string().max(1024).optional().describe('The reason as a sentence with the next step.'),
+  conditions: Conditions,
+  agentUid: z.string().max(64).optional().describe('UID of the Agent, for runs made by hand.'),
+  provider: Provider.optional().describe('Provider of the run.'),
+  model: z.string().max(128).optional().describe('Model of the run.'),
+  claim: z
+    .object({
+      podUid: z.string().max(64).describe('The only pod that may execute this run.'),
+      podName: z.string().max(253).describe('Its name.'),
+      at: Timestamp.describe('When it claimed the run; execution is counted from here.'),
+      gatewayPod: z.string().max(253).describe('Name of the gateway pod that serves the run.'),
+      gatewayUid: z.string().max(64).describe('UID of that gateway pod.'),
+      gatewayAddress: z.string().max(128).describe('host:port of that gateway pod.'),
+      epoch: z.int().min(1).describe('Rises at every change of the gateway pod; an older one must stop serving.'),
+    })
+    .optional()
+    .describe('Who executes the run and who serves it.'),
+  usage: RunUsage.optional(),
+  usageFinal: z.boolean().optional().describe('True when usage will not grow any more.'),
+  output: z.string().max(MAX_STATUS_OUTPUT_BYTES).optional().describe('The last message of the agent, cut at 8 KiB.'),
+  outputTruncated: z.boolean().optional().describe('True when output is cut; the transcript has all of it.'),
+  finishedAt: Timestamp.optional().describe('When the run ended.'),
+  duration: z.string().max(24).optional().describe('From acceptance to end, for kubectl.'),
+  transcript: z
+    .object({
+      state: z
+        .enum(['full', 'truncated', 'expired', 'archived'])
+        .describe('Whether the transcript is complete and where it is.'),
+      chunks: z.int().min(0).max(24).describe('Number of AgentRunChunks.'),
+      bytes: z.int().min(0).describe('Their size before compression.'),
+    })
+    .optional()
+    .describe('Where the steps, tool calls and messages are.'),
+});
+
+const terminal = (self: string) =>
+  `(has(${self}.status) && has(${self}.status.phase) && ${self}.status.phase in ['done', 'error', 'cancelled'])`;
+const dataKept = `has(self.spec.input.data) == has(oldSelf.spec.input.data) && (!has(self.spec.input.data) || self.spec.input.data == oldSelf.spec.input.data)`;
+const dataRemoved = `!has(self.spec.input.data) && ${terminal('oldSelf')}`;
+
+/** One execution of an agent (spec 2, Run). */
+export const AgentRuns = defineResource({
+  kind: 'AgentRun',
+  plural: 'agentruns',
+  shortNames: ['arun'],
+  namespaced: true,
+  description: 'One execution of an agent. A manifest with spec.agent and spec.message starts one.',
+  spec: AgentRunSpec,
+  status: AgentRunStatus,
+  // The API server fills this in on read, so that a new run shows `running` before anything was written (spec 2).
+  statusDefault: { phase: 'running' },
+  columns: [
+    { name: 'Agent', jsonPath: '.spec.agent', type: 'string', description: 'The agent.' },
+    { name: 'Status', jsonPath: '.status.phase', type: 'string', description: 'running, done, error or cancelled.' },
+    { name: 'Reason', jsonPath: '.status.reason', type: 'string', description: 'Why.' },
+    { name: 'Trigger', jsonPath: '.spec.trigger.origin', type: 'string', description: 'What started the run.' },
+    { name: 'Steps', jsonPath: '.status.usage.steps', type: 'integer', description: 'Model calls.' },
+    { name: 'Tokens', jsonPath: '.status.usage.totalTokens', type: 'integer', description: 'Input and output tokens.' },
+    { name: 'Cost', jsonPath: '.status.usage.costUsd', type: 'string', description: 'US dollars.' },
+    { name: 'Duration', jsonPath: '.status.duration', type: 'string', description: 'From acceptance to end.' },
+    AGE_COLUMN,
+    { name: 'Session', jsonPath: '.spec.sessionId', type: 'string', description: 'Conversation.', priority: 1 },
+    { name: 'Model', jsonPath: '.status.model', type: 'string', description: 'Model.', priority: 1 },
+    {
+      name: 'Job',
+      jsonPath: '.metadata.name',
+      type: 'string',
+      description: 'The Job has the name of the run.',
+      priority: 1,
+    },
+  ],
+  rules: [
+    dnsLabelName('AgentRun', 63),
+    {
+      rule: `has(self.spec.message) != has(self.spec.input)`,
+      message: 'spec.message is required (the control plane alone may use spec.input instead)',
+    },
+    ...['agent', 'message', 'agentUid', 'trigger', 'sessionId', 'sessionTitle', 'createdAt', 'actor', 'limits'].map(
+      (field) => immutableSpecField(field),
+    ),
+    {
+      rule: `has(self.spec.input) == has(oldSelf.spec.input) && (!has(self.spec.input) || (self.spec.input.encoding == oldSelf.spec.input.encoding && self.spec.input.bytes == oldSelf.spec.input.bytes && self.spec.input.sha256 == oldSelf.spec.input.sha256 && ((${dataKept}) || (${dataRemoved}))))`,
+      message: 'spec.input cannot be changed; its data may only be removed after the end of the run',
+    },
+    {
+      rule: `!(has(oldSelf.spec.cancelRequested) && oldSelf.spec.cancelRequested) || (has(self.spec.cancelRequested) && self.spec.cancelRequested)`,
+      message: 'spec.cancelRequested cannot be taken back',
+    },
+    {
+      rule: `!${terminal('oldSelf')} || (has(self.status) && has(self.status.phase) && self.status.phase == oldSelf.status.phase && has(self.status.reason) == has(oldSelf.status.reason) && (!has(self.status.reason) || self.status.reason == oldSelf.status.reason))`,
+      message: 'the outcome of a finished run cannot be changed',
+    },
+  ],
+});
+export type AgentRun = Resource<z.output<typeof AgentRunSpec>, z.output<typeof AgentRunStatus>>;

@@ -1,0 +1,105 @@
+import { z } from 'zod';
+import { AGE_COLUMN, defineResource, dnsLabelName } from '../define-resource.js';
+import type { Resource } from '../meta.js';
+import { Conditions, FoldedTotals, Folding, Provider, Timestamp } from './common.js';
+
+/** The capability families of spec 2; all on by default. */
+export const TOOL_FAMILIES = ['shell', 'files', 'web', 'browser', 'memory', 'agents'] as const;
+export type ToolFamily = (typeof TOOL_FAMILIES)[number];
+
+export const SELF_IMPROVEMENT_FLAGS = ['allowSoulEdit', 'allowToolInstall'] as const;
+
+const onByDefault = (text: string) => z.boolean().default(true).describe(text);
+
+export const AgentTools = z
+  .object({
+    shell: onByDefault('Run shell commands in the workspace.'),
+    files: onByDefault('Read and write files in the workspace.'),
+    web: onByDefault('Fetch pages of the public web.'),
+    browser: onByDefault('Drive a headless browser.'),
+    memory: onByDefault('Keep durable notes.'),
+    agents: onByDefault('Call other agents of the Box.'),
+  })
+  .prefault({})
+  .describe('Capability families, all on by default (spec 2).');
+
+export const SelfImprovement = z
+  .object({
+    allowSoulEdit: onByDefault('The agent may change its own system prompt.'),
+    allowToolInstall: onByDefault('The agent may install skills and tools for itself.'),
+  })
+  .prefault({})
+  .describe('What the agent may change about itself (spec 2).');
+
+export const AgentSetup = z
+  .object({
+    required: z.boolean().describe('Whether the guided setup must run after an install.'),
+    prompt: z
+      .string()
+      .max(16_384)
+      .optional()
+      .describe('Instructions to the agent, not to the user; needed when required is true.'),
+  })
+  .describe('Guided setup that the agent runs on the account of whoever installs it from a template (spec 2).');
+
+export const AgentSpec = z.object({
+  handle: z
+    .string()
+    .max(36)
+    .regex(/^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/)
+    .optional()
+    .describe("Call key used as @handle in other agents' prompts; the object name when absent. Unique in a workspace."),
+  name: z.string().min(1).max(128).describe('Display name.'),
+  description: z.string().max(1024).default('').describe('One line about the agent.'),
+  soul: z.string().max(65_536).default('').describe('System prompt, markdown.'),
+  provider: Provider.default('boxwright').describe('Model vendor; `boxwright` is what the Box configures.'),
+  model: z.string().max(128).optional().describe('Model of the provider; its default when absent.'),
+  temperature: z.number().min(0).max(2).optional().describe("Sampling temperature; the model's default when absent."),
+  stepLimit: z.int().min(1).max(500).optional().describe('Most tool-calling steps in one run; 50 when absent.'),
+  tools: AgentTools,
+  selfImprovement: SelfImprovement,
+  setup: AgentSetup.optional(),
+  paused: z.boolean().default(false).describe('True keeps new runs waiting.'),
+});
+
+export const AgentStatus = z.object({
+  conditions: Conditions,
+  observedGeneration: z.int().min(0).optional().describe('Generation of the spec that the controller has seen.'),
+  handle: z.string().max(36).optional().describe('The handle in force.'),
+  active: z.boolean().optional().describe('False when the plan has no free agent slot (spec 3).'),
+  inactiveReason: z.string().max(512).optional().describe('Why the agent is not active.'),
+  runs: z.int().min(0).optional().describe('Runs in all, mirrored for kubectl.'),
+  tokens: z.int().min(0).optional().describe('Tokens in all, mirrored for kubectl.'),
+  costUsd: z.string().max(24).optional().describe('Known cost in all in US dollars, mirrored for kubectl.'),
+  lastRunAt: Timestamp.optional().describe('When the newest run was accepted, mirrored for kubectl.'),
+  folded: FoldedTotals,
+  folding: Folding,
+});
+
+/** An AI agent of a Box (spec 2). */
+export const Agents = defineResource({
+  kind: 'Agent',
+  plural: 'agents',
+  shortNames: ['ag'],
+  namespaced: true,
+  description: 'An AI agent: who it is, which model it uses and what it may do. Its id is <box>.<name>.',
+  spec: AgentSpec,
+  status: AgentStatus,
+  columns: [
+    { name: 'Handle', jsonPath: '.status.handle', type: 'string', description: 'Call key.' },
+    { name: 'Provider', jsonPath: '.spec.provider', type: 'string', description: 'Model vendor.' },
+    { name: 'Model', jsonPath: '.spec.model', type: 'string', description: 'Model.' },
+    { name: 'Active', jsonPath: '.status.active', type: 'boolean', description: 'Whether the agent holds a slot.' },
+    { name: 'Runs', jsonPath: '.status.runs', type: 'integer', description: 'Runs in all.' },
+    { name: 'Cost', jsonPath: '.status.costUsd', type: 'string', description: 'Known cost in all, US dollars.' },
+    AGE_COLUMN,
+  ],
+  rules: [
+    dnsLabelName('Agent', 36),
+    {
+      rule: `!has(self.spec.setup) || !self.spec.setup.required || (has(self.spec.setup.prompt) && self.spec.setup.prompt.size() > 0)`,
+      message: 'spec.setup.prompt is needed when spec.setup.required is true',
+    },
+  ],
+});
+export type Agent = Resource<z.output<typeof AgentSpec>, z.output<typeof AgentStatus>>;

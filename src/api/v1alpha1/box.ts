@@ -1,0 +1,114 @@
+import { z } from 'zod';
+import { AGE_COLUMN, defineResource, dnsLabelName, immutableSpecField } from '../define-resource.js';
+import type { Resource } from '../meta.js';
+import { Conditions, FoldedTotals, Folding } from './common.js';
+
+const seconds = (fallback: number, max: number, text: string) =>
+  z.int().min(1).max(max).default(fallback).describe(`${text} Seconds.`);
+
+/** Every way to hang has a bound (DESIGN 4); a run that meets one ends or returns to the queue with a named reason. */
+export const RunBounds = z
+  .object({
+    executionSeconds: seconds(1800, 86_400, 'Longest execution of a run, counted from its claim.'),
+    podCreatedSeconds: seconds(120, 3600, 'Longest time from Job to pod; then back to the queue.'),
+    unschedulableSeconds: seconds(900, 86_400, 'Longest time a pod may wait for a node; then back to the queue.'),
+    imagePullSeconds: seconds(300, 3600, 'Longest time for pulling images.'),
+    containerCreateSeconds: seconds(120, 3600, 'Longest time for creating containers.'),
+    claimSeconds: seconds(120, 3600, 'Longest time from the start of the container to its claim of the run.'),
+    heartbeatSeconds: seconds(90, 3600, 'Longest silence of a run.'),
+    terminationSeconds: seconds(60, 600, 'Longest time for a pod to end after its outcome or cancellation.'),
+  })
+  .prefault({})
+  .describe('Bounds of each stage of a run.');
+
+export const BoxSpec = z.object({
+  workspace: z.string().min(1).max(57).describe('The Workspace that this Box belongs to. Immutable.'),
+  displayName: z.string().max(128).optional().describe('Name shown to people; the object name when absent.'),
+  engine: z
+    .enum(['scripted'])
+    .optional()
+    .describe(
+      'What stands behind provider `boxwright`: `scripted` is the deterministic engine that needs no key and no network.',
+    ),
+  maxRunning: z
+    .int()
+    .min(1)
+    .max(10_000)
+    .default(20)
+    .describe('Runs of this Box that may work at once; further ones queue.'),
+  maxRunningPerAgent: z
+    .int()
+    .min(1)
+    .max(10_000)
+    .default(5)
+    .describe('Runs of one agent that may work at once; further ones queue.'),
+  bounds: RunBounds,
+  egress: z
+    .object({
+      mode: z
+        .enum(['none', 'internet'])
+        .default('none')
+        .describe('`none`: no network beyond the gateway, not even DNS. `internet`: public addresses only.'),
+    })
+    .prefault({})
+    .describe('What the pods of runs may reach.'),
+  runtimeClassName: z.string().max(253).optional().describe('RuntimeClass of run pods, for example gvisor.'),
+  resources: z
+    .object({
+      memory: z.string().max(16).default('512Mi').describe('Memory limit of the tools container.'),
+      cpu: z.string().max(16).default('1').describe('CPU limit of the tools container.'),
+      ephemeralStorage: z.string().max(16).default('2Gi').describe('Local disk of a run pod.'),
+    })
+    .prefault({})
+    .describe('Resources of a run pod.'),
+  quota: z
+    .object({
+      pods: z.int().min(1).max(10_000).default(50).describe('Pods in the namespace.'),
+      memory: z.string().max(16).default('64Gi').describe('Sum of memory limits in the namespace.'),
+      cpu: z.string().max(16).default('64').describe('Sum of CPU limits in the namespace.'),
+    })
+    .prefault({})
+    .describe('ResourceQuota of the namespace.'),
+});
+
+export const BoxStatus = z.object({
+  conditions: Conditions,
+  namespace: z.string().max(63).optional().describe('The hardened namespace of this Box.'),
+  agents: z.int().min(0).optional().describe('Agents in this Box.'),
+  running: z.int().min(0).optional().describe('Runs that hold a Job.'),
+  queued: z.int().min(0).optional().describe('Runs that wait.'),
+  folded: FoldedTotals,
+  folding: Folding,
+});
+
+/** A group of agents = one hardened namespace `bw-<box>`. */
+export const Boxes = defineResource({
+  kind: 'Box',
+  plural: 'boxes',
+  namespaced: false,
+  description: 'A group of agents in one hardened namespace, with its limits, network rules and model endpoint.',
+  spec: BoxSpec,
+  status: BoxStatus,
+  columns: [
+    { name: 'Workspace', jsonPath: '.spec.workspace', type: 'string', description: 'Owning Workspace.' },
+    { name: 'Namespace', jsonPath: '.status.namespace', type: 'string', description: 'Namespace of the Box.' },
+    { name: 'Agents', jsonPath: '.status.agents', type: 'integer', description: 'Agents in this Box.' },
+    { name: 'Running', jsonPath: '.status.running', type: 'integer', description: 'Runs that hold a Job.' },
+    {
+      name: 'Ready',
+      jsonPath: ".status.conditions[?(@.type=='Ready')].status",
+      type: 'string',
+      description: 'Whether runs can start here.',
+    },
+    AGE_COLUMN,
+  ],
+  rules: [
+    dnsLabelName('Box', 60),
+    {
+      rule: `!self.metadata.name.startsWith('ws-')`,
+      message: 'metadata.name of Box must not begin with ws-: that prefix belongs to workspace namespaces',
+    },
+    immutableSpecField('workspace', 'spec.workspace cannot be changed: create another Box'),
+  ],
+});
+export type Box = Resource<z.output<typeof BoxSpec>, z.output<typeof BoxStatus>>;

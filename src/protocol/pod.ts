@@ -1,0 +1,38 @@
+/** What the Job template and the processes in a run pod agree on: environment, mounts, users. */
+
+/** Environment of container `runner`. `BOXWRIGHT_POD_UID` comes from the downward API. */
+export const RUNNER_ENV = {
+  namespace: 'BOXWRIGHT_RUN_NAMESPACE',
+  run: 'BOXWRIGHT_RUN',
+  podUid: 'BOXWRIGHT_POD_UID',
+  /** https://<ClusterIP of the gateway Service>:8443 (no DNS needed). */
+  gatewayUrl: 'BOXWRIGHT_GATEWAY_URL',
+  /** DNS name that the gateway's certificate must carry. */
+  gatewayServerName: 'BOXWRIGHT_GATEWAY_SERVER_NAME',
+  /** PEM bundle of our CA. */
+  gatewayCa: 'BOXWRIGHT_GATEWAY_CA',
+} as const;
+
+/** Only in `runner`: the projected token (file name `token`), 0440 through fsGroup. */
+export const TOKEN_DIR = '/var/run/boxwright/token';
+/** Only in `runner`: its own journal, emptyDir. */
+export const JOURNAL_DIR = '/var/run/boxwright/journal';
+/** In both: emptyDir; read-only in `runner`. The socket is `tools.sock`. */
+export const SOCKET_DIR = '/var/run/boxwright/tools';
+export const TOOLS_SOCKET = `${SOCKET_DIR}/tools.sock`;
+/** Only in `tools`: the agent's files. */
+export const WORKSPACE_DIR = '/workspace';
+
+export const RUNNER_UID = 65532;
+export const TOOLS_UID = 65533;
+/** Group of both: shares the socket, reads the token. */
+export const POD_GID = 65532;
+
+export const RUNNER_CONTAINER = 'runner';
+export const TOOLS_CONTAINER = 'tools';
+
+/** Ports of the control plane. */
+export const API_PORT = 8080;
+export const GATEWAY_PORT = 8443;
+/** Health, metrics and (api only) the write barrier, on every control-plane pod. */
+export const INTERNAL_PORT = 8081;

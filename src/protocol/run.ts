@@ -1,0 +1,160 @@
+/**
+ * The protocol between runner and gateway, version 1 (DESIGN 4, Reports). All calls are POST with JSON over TLS:
+ *
+ *   /internal/v1/runs/{namespace}/{run}/claim    ClaimRequest  -> ClaimAnswer
+ *   /internal/v1/runs/{namespace}/{run}/events   EventsRequest -> EventsAnswer   (an empty list is a heartbeat)
+ *   /internal/v1/runs/{namespace}/{run}/finish   FinishRequest -> FinishAnswer
+ *   /gateway/boxwright/v1/chat/completions       OpenAI-compatible; the run comes from the token
+ *
+ * Every call carries `Authorization: Bearer <projected run token>`. Status codes: 200; 401 bad token; 403 token of
+ * another run; 404 unknown run; 409 another pod holds the run, or the same sequence with other content; 410 the run has
+ * ended; 421 with {@link Misdirected}: another gateway pod serves this run; 429/503 with Retry-After: try again.
+ * Runners outlive upgrades: fields are only ever added.
+ */
+import { z } from 'zod';
+
+export const PROTOCOL_VERSION = 1;
+
+/** Path of one call. */
+export function runPath(namespace: string, run: string, call: 'claim' | 'events' | 'finish'): string {
+  return `/internal/v1/runs/${namespace}/${run}/${call}`;
+}
+
+/** A message of a conversation in our own versioned form; no AI SDK type is ever stored. */
+export const TranscriptMessage = z.discriminatedUnion('role', [
+  z.object({ role: z.literal('user'), text: z.string() }),
+  z.object({
+    role: z.literal('assistant'),
+    text: z.string(),
+    toolCalls: z.array(z.object({ id: z.string(), tool: z.string(), input: z.string().describe('JSON') })).optional(),
+  }),
+  z.object({
+    role: z.literal('tool'),
+    callId: z.string(),
+    tool: z.string(),
+    result: z.string().describe('JSON'),
+    isError: z.boolean(),
+  }),
+]);
+export type TranscriptMessage = z.output<typeof TranscriptMessage>;
+
+/** What happened in a run. `seq` counts events from 1 without gaps. */
+export const RunEvent = z.discriminatedUnion('type', [
+  z.object({ type: z.literal('message'), v: z.literal(1), seq: z.int(), at: z.string(), message: TranscriptMessage }),
+  z.object({
+    type: z.literal('tool'),
+    seq: z.int(),
+    at: z.string(),
+    step: z.int(),
+    tool: z.string(),
+    input: z.string().describe('JSON, at most 16 KiB'),
+    result: z.string().describe('JSON, at most 32 KiB'),
+    isError: z.boolean(),
+    durationMs: z.int(),
+  }),
+  z.object({
+    type: z.literal('step'),
+    seq: z.int(),
+    at: z.string(),
+    step: z.int(),
+    finishReason: z.string(),
+    inputTokens: z.int(),
+    outputTokens: z.int(),
+  }),
+  z.object({
+    type: z.literal('output'),
+    seq: z.int(),
+    at: z.string(),
+    text: z.string().describe('The full last message'),
+  }),
+  z.object({ type: z.literal('warning'), seq: z.int(), at: z.string(), text: z.string() }),
+]);
+export type RunEvent = z.output<typeof RunEvent>;
+
+export const ClaimRequest = z.object({
+  protocol: z.int(),
+  podUid: z.string(),
+});
+export type ClaimRequest = z.output<typeof ClaimRequest>;
+
+/** The whole input of a run: it travels here, not in env or a ConfigMap. */
+export const ClaimAnswer = z.object({
+  protocol: z.literal(PROTOCOL_VERSION),
+  /** The pin: later calls name it; a gateway with an older epoch must not serve. */
+  epoch: z.int(),
+  /** host:port of the gateway pod that serves this run; TLS verifies the Service's name on it. */
+  gatewayAddress: z.string(),
+  run: z.object({ namespace: z.string(), name: z.string(), sessionId: z.string(), origin: z.string() }),
+  agent: z.object({
+    handle: z.string(),
+    name: z.string(),
+    description: z.string(),
+    soul: z.string(),
+    tools: z.record(z.string(), z.boolean()),
+  }),
+  model: z.object({
+    provider: z.string(),
+    model: z.string(),
+    /** Path on the gateway that the provider's SDK takes as its base URL. */
+    basePath: z.string(),
+    temperature: z.number().optional(),
+  }),
+  message: z.string(),
+  /** Earlier messages of the session, oldest first. */
+  history: z.array(TranscriptMessage),
+  limits: z.object({ stepLimit: z.int(), executionSeconds: z.int() }),
+  intervals: z.object({ heartbeatSeconds: z.int(), reportSeconds: z.int() }),
+});
+export type ClaimAnswer = z.output<typeof ClaimAnswer>;
+
+export const EventsRequest = z.object({
+  epoch: z.int(),
+  events: z.array(RunEvent),
+});
+export type EventsRequest = z.output<typeof EventsRequest>;
+
+export const EventsAnswer = z.object({
+  /** Highest event sequence that is stored; the runner forgets events up to it. */
+  ack: z.int(),
+  /** True asks the runner to stop and to finish as cancelled. */
+  cancel: z.boolean(),
+  epoch: z.int(),
+});
+export type EventsAnswer = z.output<typeof EventsAnswer>;
+
+export const FinishRequest = z.object({
+  epoch: z.int(),
+  /** Events that are not acknowledged yet, in order. */
+  events: z.array(RunEvent),
+  outcome: z.object({
+    /** A RunReason of src/api/reasons.ts: Completed, StepLimitReached, Cancelled, ModelNotConfigured, ModelError, DeadlineExceeded, RunnerError, Interrupted. */
+    reason: z.string(),
+    /** For errors: what happened, for a person. */
+    message: z.string(),
+    /** The last message of the agent; null when it never spoke. */
+    output: z.string().nullable(),
+  }),
+});
+export type FinishRequest = z.output<typeof FinishRequest>;
+
+export const FinishAnswer = z.object({ phase: z.enum(['done', 'error', 'cancelled']) });
+export type FinishAnswer = z.output<typeof FinishAnswer>;
+
+/** Answer 421. */
+export const Misdirected = z.object({ error: z.string(), gatewayAddress: z.string(), epoch: z.int() });
+export type Misdirected = z.output<typeof Misdirected>;
+
+/**
+ * The termination message (container `runner` only, at most 3 KiB of JSON): the fallback when no gateway could be
+ * reached at the end. Tokens and steps in it are the runner's claim; the gateway's counts win.
+ */
+export const TerminationMessage = z.object({
+  v: z.literal(1),
+  reason: z.string(),
+  message: z.string(),
+  output: z.string().nullable(),
+  outputTruncated: z.boolean(),
+  steps: z.int(),
+});
+export type TerminationMessage = z.output<typeof TerminationMessage>;
+export const MAX_TERMINATION_MESSAGE_BYTES = 3 * 1024;
