@@ -10,7 +10,7 @@ import (
 
 // Exact versions of the programs that are not part of this module.
 const (
-	helmVersion    = "v3.19.4"
+	helmVersion    = "v3.19.5"
 	corednsVersion = "v1.12.4"
 	kindVersion    = "v0.30.0" // its default node image is Kubernetes 1.34.0, pinned by digest
 )

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"sync"
 	"time"
 
 	"google.golang.org/grpc"
@@ -40,16 +41,26 @@ func removePods(ctx context.Context, socket string) error {
 	if err != nil {
 		return err
 	}
-	var failures []error
-	for _, pod := range list.Items {
-		// Stop kills without a grace period once the context says so; Remove takes the containers along.
-		if _, err := runtime.StopPodSandbox(ctx, &runtimeapi.StopPodSandboxRequest{PodSandboxId: pod.Id}); err != nil {
-			failures = append(failures, fmt.Errorf("stop %s/%s: %w", pod.Metadata.Namespace, pod.Metadata.Name, err))
-			continue
-		}
-		if _, err := runtime.RemovePodSandbox(ctx, &runtimeapi.RemovePodSandboxRequest{PodSandboxId: pod.Id}); err != nil {
-			failures = append(failures, fmt.Errorf("remove %s/%s: %w", pod.Metadata.Namespace, pod.Metadata.Name, err))
-		}
+	failures := make([]error, len(list.Items))
+	var waitGroup sync.WaitGroup
+	for i, pod := range list.Items {
+		waitGroup.Add(1)
+		go func() {
+			defer waitGroup.Done()
+			if err := removePod(ctx, runtime, pod.Id); err != nil {
+				failures[i] = fmt.Errorf("pod %s/%s: %w", pod.Metadata.Namespace, pod.Metadata.Name, err)
+			}
+		}()
 	}
+	waitGroup.Wait()
 	return errors.Join(failures...)
+}
+
+// removePod kills the containers of a pod, gives its network back and forgets it.
+func removePod(ctx context.Context, runtime runtimeapi.RuntimeServiceClient, id string) error {
+	if _, err := runtime.StopPodSandbox(ctx, &runtimeapi.StopPodSandboxRequest{PodSandboxId: id}); err != nil {
+		return err
+	}
+	_, err := runtime.RemovePodSandbox(ctx, &runtimeapi.RemovePodSandboxRequest{PodSandboxId: id})
+	return err
 }
