@@ -88,4 +88,3 @@ func dialProbe(network, address string) probe {
 		return connection.Close()
 	}
 }
-

@@ -33,8 +33,6 @@ type child struct {
 func runTestServer(f folders, folder string) error {
 	// The kernel kills the children when the thread that started them ends; the main thread never does.
 	runtime.LockOSThread()
-	stop := stopRequests()
-
 	folder, err := filepath.Abs(folder)
 	if err != nil {
 		return err
@@ -43,6 +41,7 @@ func runTestServer(f folders, folder string) error {
 	if err != nil {
 		return err
 	}
+	stop := stopRequests() // not earlier: a build is ended by the signal itself
 	server := &testServer{folder: folder, binaries: binaries}
 	defer server.stop()
 	if err := server.start(stop); err != nil {
