@@ -1,0 +1,27 @@
+// Bundles the product into dist/: boxwright.mjs and its chunks, libraries included. The image holds nothing else of ours,
+// and a run pod starts faster from few files.
+import { build } from 'esbuild';
+import { rmSync } from 'node:fs';
+
+rmSync('dist', { recursive: true, force: true });
+await build({
+  entryPoints: { boxwright: 'src/main.ts' },
+  outdir: 'dist',
+  outExtension: { '.js': '.mjs' },
+  bundle: true,
+  // Each process loads only its own code: the runner must not pay for express or the Kubernetes client.
+  splitting: true,
+  chunkNames: 'chunks/[name]-[hash]',
+  platform: 'node',
+  format: 'esm',
+  target: 'node24',
+  minify: true,
+  keepNames: true,
+  sourcemap: false,
+  legalComments: 'none',
+  // CommonJS dependencies inside an ESM bundle call require().
+  banner: {
+    js: "import{createRequire as __createRequire}from'node:module';const require=__createRequire(import.meta.url);",
+  },
+  logLevel: 'warning',
+});

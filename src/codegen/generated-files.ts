@@ -1,0 +1,23 @@
+/** Path -> content of every generated file. Pure, so that a test can compare it with what is committed. */
+import { stringify } from 'yaml';
+import { toCustomResourceDefinition } from '../api/crd.js';
+import { ALL_KINDS } from '../api/v1alpha1/index.js';
+import { reasonsDoc } from './reasons-doc.js';
+import { resourcesDoc } from './resources-doc.js';
+
+const YAML_HEADER = '# Generated from src/api by `make generate`. Do not edit.\n';
+
+/** Every generated file by its path from the root of the repository. */
+export function generatedFiles(): Map<string, string> {
+  const files = new Map<string, string>();
+  for (const definition of ALL_KINDS) {
+    const name = `${definition.group}_${definition.plural}.yaml`;
+    const text =
+      YAML_HEADER + stringify(toCustomResourceDefinition(definition), { lineWidth: 0, aliasDuplicateObjects: false });
+    files.set(`crds/${name}`, text);
+    files.set(`charts/boxwright/files/crds/${name}`, text);
+  }
+  files.set('docs/reasons.md', reasonsDoc());
+  files.set('docs/reference/resources.md', resourcesDoc());
+  return files;
+}
