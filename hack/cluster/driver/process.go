@@ -50,11 +50,10 @@ func spawn(path string, arguments []string, logFile string, attributes syscall.S
 // programEnvironment is ours without proxies: every address that the cluster's programs call is on
 // this machine, which a proxy cannot reach.
 func programEnvironment() []string {
-	environment := slices.DeleteFunc(os.Environ(), func(entry string) bool {
+	return slices.DeleteFunc(os.Environ(), func(entry string) bool {
 		name, _, _ := strings.Cut(entry, "=")
-		return slices.Contains([]string{"http_proxy", "https_proxy", "all_proxy", "path"}, strings.ToLower(name))
+		return slices.Contains([]string{"http_proxy", "https_proxy", "all_proxy"}, strings.ToLower(name))
 	})
-	return append(environment, "PATH="+os.Getenv("PATH")+":/usr/sbin:/sbin:/usr/bin:/bin")
 }
 
 // rotateLog keeps one older log, so that a long-lived cluster does not fill the disk.
