@@ -1,0 +1,112 @@
+/**
+ * What can go wrong with a call to the API server. Messages are made from the Status object's own words, without the
+ * values that it quotes, and never from headers or bodies: they may go to logs (DESIGN 7).
+ */
+
+const MAX_MESSAGE = 1024;
+
+export interface StatusCause {
+  reason?: string;
+  message?: string;
+  field?: string;
+}
+
+export interface StatusDetails {
+  name?: string;
+  group?: string;
+  kind?: string;
+  uid?: string;
+  causes?: StatusCause[];
+  retryAfterSeconds?: number;
+}
+
+export interface KubeApiErrorInput {
+  status: number;
+  reason: string;
+  message: string;
+  details?: StatusDetails;
+  retryAfterSeconds?: number;
+  /** What was tried, for the message: `create agentruns`. */
+  operation?: string;
+}
+
+/** The API server answered, but not with 2xx. */
+export class KubeApiError extends Error {
+  override readonly name = 'KubeApiError';
+  /** HTTP status code. */
+  readonly status: number;
+  /** Machine-readable reason of the Status object, for example `AlreadyExists`; `Unknown` when there was none. */
+  readonly reason: string;
+  readonly details?: StatusDetails;
+  /** From the Retry-After header or the Status object. */
+  readonly retryAfterSeconds?: number;
+  /** For the controller engine (src/runtime/errors.ts): a write lost against a newer version. */
+  readonly retrySoon: boolean;
+
+  constructor(input: KubeApiErrorInput) {
+    const what = input.operation === undefined ? '' : `${input.operation}: `;
+    super(`${what}${input.status} ${input.reason}: ${withoutValues(input.message)}`.slice(0, MAX_MESSAGE));
+    this.status = input.status;
+    this.reason = input.reason;
+    if (input.details !== undefined) this.details = input.details;
+    if (input.retryAfterSeconds !== undefined) this.retryAfterSeconds = input.retryAfterSeconds;
+    this.retrySoon = input.status === 409 && input.reason !== 'AlreadyExists';
+  }
+}
+
+/** Why there was no answer. After `timeout`, `aborted` and `network` a write may or may not have happened. */
+export type ConnectionFailure = 'timeout' | 'aborted' | 'network';
+
+/** There was no answer from the API server, or not a whole one. */
+export class KubeConnectionError extends Error {
+  override readonly name = 'KubeConnectionError';
+  readonly failure: ConnectionFailure;
+
+  constructor(message: string, failure: ConnectionFailure, cause?: unknown) {
+    super(message, { cause });
+    this.failure = failure;
+  }
+}
+
+/** 404. */
+export function isNotFound(error: unknown): boolean {
+  return error instanceof KubeApiError && error.status === 404;
+}
+
+/** 409 because the object has another resourceVersion or UID than the write named (not: it exists already). */
+export function isConflict(error: unknown): boolean {
+  return error instanceof KubeApiError && error.status === 409 && error.reason !== 'AlreadyExists';
+}
+
+/** 409 on create: an object of that name is there. */
+export function isAlreadyExists(error: unknown): boolean {
+  return error instanceof KubeApiError && error.status === 409 && error.reason === 'AlreadyExists';
+}
+
+/** 410: the resourceVersion or the continue token is too old; list again. */
+export function isGone(error: unknown): boolean {
+  return error instanceof KubeApiError && error.status === 410;
+}
+
+/** 422: the object breaks its schema or a rule. */
+export function isInvalid(error: unknown): boolean {
+  return error instanceof KubeApiError && error.status === 422;
+}
+
+/** 403: RBAC, quota or an admission policy said no. */
+export function isForbidden(error: unknown): boolean {
+  return error instanceof KubeApiError && error.status === 403;
+}
+
+const QUOTED_VALUE = /((?:Invalid|Unsupported|Duplicate) value: )("(?:[^"\\]|\\.)*"|[[{].*[\]}])/gs;
+
+/** The API server quotes what it refuses; that may be a payload or a credential, so only the kind of value stays. */
+export function withoutValues(message: string): string {
+  return message.replace(QUOTED_VALUE, (_match, prefix: string, value: string) =>
+    isTypeName(value) ? `${prefix}${value}` : `${prefix}…`,
+  );
+}
+
+function isTypeName(value: string): boolean {
+  return ['"string"', '"integer"', '"number"', '"boolean"', '"object"', '"array"', '"null"'].includes(value);
+}
