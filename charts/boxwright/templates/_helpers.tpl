@@ -1,0 +1,149 @@
+{{- define "boxwright.image" -}}
+{{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}
+{{- end }}
+
+{{- define "boxwright.labels" -}}
+app.kubernetes.io/name: boxwright
+app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
+{{- end }}
+
+{{/* Users of our own service accounts, as CEL list. Argument: dict with root and components. */}}
+{{- define "boxwright.users" -}}
+[{{- range $i, $component := .components }}{{ if $i }}, {{ end }}'system:serviceaccount:{{ $.root.Release.Namespace }}:boxwright-{{ $component }}'{{- end }}]
+{{- end }}
+
+{{/* True for a built-in system user, as CEL. */}}
+{{- define "boxwright.systemUser" -}}
+[{{- range $i, $prefix := .Values.admission.systemUserPrefixes }}{{ if $i }}, {{ end }}'{{ $prefix }}'{{- end }}].exists(p, request.userInfo.username.startsWith(p))
+{{- end }}
+
+{{- define "boxwright.podSecurity" -}}
+runAsNonRoot: true
+runAsUser: 65532
+runAsGroup: 65532
+seccompProfile: { type: RuntimeDefault }
+{{- end }}
+
+{{- define "boxwright.containerSecurity" -}}
+allowPrivilegeEscalation: false
+readOnlyRootFilesystem: true
+capabilities: { drop: [ALL] }
+{{- end }}
+
+{{/* Environment that every control-plane process has. */}}
+{{- define "boxwright.commonEnv" -}}
+- name: BOXWRIGHT_RELEASE_NAMESPACE
+  valueFrom: { fieldRef: { fieldPath: metadata.namespace } }
+- name: BOXWRIGHT_POD_NAME
+  valueFrom: { fieldRef: { fieldPath: metadata.name } }
+- name: BOXWRIGHT_POD_UID
+  valueFrom: { fieldRef: { fieldPath: metadata.uid } }
+- name: BOXWRIGHT_POD_IP
+  valueFrom: { fieldRef: { fieldPath: status.podIP } }
+- name: BOXWRIGHT_LOG_LEVEL
+  value: {{ .Values.logLevel | quote }}
+{{- end }}
+
+{{/* Deployment of one process. Argument: dict with root, component, values, env, ports. */}}
+{{- define "boxwright.deployment" -}}
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: boxwright-{{ .component }}
+  namespace: {{ .root.Release.Namespace }}
+  labels:
+    {{- include "boxwright.labels" .root | nindent 4 }}
+    app.kubernetes.io/component: {{ .component }}
+spec:
+  replicas: {{ .values.replicas }}
+  selector:
+    matchLabels:
+      app.kubernetes.io/name: boxwright
+      app.kubernetes.io/instance: {{ .root.Release.Name }}
+      app.kubernetes.io/component: {{ .component }}
+  template:
+    metadata:
+      labels:
+        {{- include "boxwright.labels" .root | nindent 8 }}
+        app.kubernetes.io/component: {{ .component }}
+      annotations:
+        prometheus.io/scrape: "true"
+        prometheus.io/port: "8081"
+    spec:
+      serviceAccountName: boxwright-{{ .component }}
+      {{- with .root.Values.image.pullSecrets }}
+      imagePullSecrets:
+        {{- range . }}
+        - name: {{ . }}
+        {{- end }}
+      {{- end }}
+      enableServiceLinks: false
+      terminationGracePeriodSeconds: {{ .grace | default 30 }}
+      securityContext:
+        {{- include "boxwright.podSecurity" .root | nindent 8 }}
+      topologySpreadConstraints:
+        - maxSkew: 1
+          topologyKey: kubernetes.io/hostname
+          whenUnsatisfiable: ScheduleAnyway
+          labelSelector:
+            matchLabels:
+              app.kubernetes.io/instance: {{ .root.Release.Name }}
+              app.kubernetes.io/component: {{ .component }}
+      containers:
+        - name: {{ .component }}
+          image: {{ include "boxwright.image" .root }}
+          imagePullPolicy: {{ .root.Values.image.pullPolicy }}
+          args: [{{ .component }}]
+          env:
+            {{- include "boxwright.commonEnv" .root | nindent 12 }}
+            {{- with .env }}
+            {{- . | nindent 12 }}
+            {{- end }}
+          ports:
+            {{- .ports | nindent 12 }}
+            - { name: internal, containerPort: 8081 }
+          livenessProbe:
+            httpGet: { path: /livez, port: internal }
+            periodSeconds: 10
+            timeoutSeconds: 5
+            failureThreshold: 6
+          readinessProbe:
+            httpGet: { path: /readyz, port: internal }
+            periodSeconds: 2
+            timeoutSeconds: 3
+            failureThreshold: 2
+          startupProbe:
+            httpGet: { path: /livez, port: internal }
+            periodSeconds: 1
+            failureThreshold: 60
+          resources:
+            {{- toYaml .values.resources | nindent 12 }}
+          securityContext:
+            {{- include "boxwright.containerSecurity" .root | nindent 12 }}
+---
+apiVersion: policy/v1
+kind: PodDisruptionBudget
+metadata:
+  name: boxwright-{{ .component }}
+  namespace: {{ .root.Release.Namespace }}
+  labels:
+    {{- include "boxwright.labels" .root | nindent 4 }}
+spec:
+  maxUnavailable: 1
+  selector:
+    matchLabels:
+      app.kubernetes.io/name: boxwright
+      app.kubernetes.io/instance: {{ .root.Release.Name }}
+      app.kubernetes.io/component: {{ .component }}
+---
+apiVersion: v1
+kind: ServiceAccount
+metadata:
+  name: boxwright-{{ .component }}
+  namespace: {{ .root.Release.Namespace }}
+  labels:
+    {{- include "boxwright.labels" .root | nindent 4 }}
+{{- end }}
