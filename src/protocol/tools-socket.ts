@@ -1,0 +1,211 @@
+/**
+ * The protocol between the containers `runner` and `tools` of a run pod (DESIGN 7): a unix socket, one connection for each
+ * tool call. The runner writes one `call` frame and at most one `cancel` frame; `tools` answers with one `result` frame.
+ * Closing the connection cancels too, so a runner that is gone stops its tools. The side behind `tools` is hostile:
+ * sizes, depth and number of frames are bounded before anything is parsed, and both sides check the schema.
+ *
+ * A frame is a 4-byte big-endian length, then that many bytes of UTF-8 JSON.
+ */
+import { z } from 'zod';
+
+/** Largest frame, without its length (DESIGN 7). */
+export const MAX_FRAME_BYTES = 1024 * 1024;
+/** Deepest nesting of arrays and objects in a frame (DESIGN 7). */
+export const MAX_FRAME_DEPTH = 32;
+/** Frames of the runner on one connection: the call and a cancel. */
+export const MAX_REQUEST_FRAMES = 2;
+/** Frames of `tools` on one connection: the result. */
+export const MAX_RESULT_FRAMES = 1;
+
+export const SHELL_DEFAULT_SECONDS = 120;
+export const SHELL_MAX_SECONDS = 600;
+/** Bound of a call of the family `files` in `tools`; the runner waits a little longer. */
+export const FILES_SECONDS = 30;
+
+const Path = z.string().min(1).max(4096);
+
+/**
+ * The tools, with what a model is told about each. The input schema is checked by the runner (through the model's SDK)
+ * and again in `tools`.
+ */
+export const TOOL_DEFINITIONS = {
+  shell: {
+    family: 'shell',
+    description:
+      'Runs a command with the shell and returns its exit code and output (standard output and errors together). The working directory is the workspace. Long output is cut in the middle; the whole of it is then in the file named by logPath.',
+    input: z.object({
+      command: z.string().min(1).max(65_536).describe('The command line.'),
+      timeoutSeconds: z
+        .int()
+        .min(1)
+        .max(SHELL_MAX_SECONDS)
+        .optional()
+        .describe(`Seconds until the command is stopped; ${SHELL_DEFAULT_SECONDS} when absent.`),
+      cwd: Path.optional().describe('Directory in the workspace to run in.'),
+    }),
+  },
+  read: {
+    family: 'files',
+    description: 'Reads a text file of the workspace: at most 2000 lines or 50 KiB at a time.',
+    input: z.object({
+      path: Path.describe('File, relative to the workspace.'),
+      offset: z.int().min(1).max(1_000_000_000).optional().describe('First line to read, counted from 1.'),
+      limit: z.int().min(1).max(2000).optional().describe('Most lines to read.'),
+    }),
+  },
+  write: {
+    family: 'files',
+    description: 'Writes a text file of the workspace, replacing it when it exists. Missing directories are made.',
+    input: z.object({ path: Path.describe('File, relative to the workspace.'), content: z.string().max(MAX_FRAME_BYTES) }),
+  },
+  edit: {
+    family: 'files',
+    description: 'Replaces an exact piece of text in a file of the workspace. The text must occur exactly once.',
+    input: z.object({
+      path: Path.describe('File, relative to the workspace.'),
+      oldText: z.string().min(1).max(MAX_FRAME_BYTES).describe('Text to replace, exactly as in the file.'),
+      newText: z.string().max(MAX_FRAME_BYTES).describe('Text to put in its place.'),
+      replaceAll: z.boolean().optional().describe('True replaces every occurrence.'),
+    }),
+  },
+  list: {
+    family: 'files',
+    description: 'Lists a directory of the workspace.',
+    input: z.object({ path: Path.optional().describe('Directory; the workspace itself when absent.') }),
+  },
+  grep: {
+    family: 'files',
+    description: 'Searches the text files of the workspace with an extended regular expression; at most 100 matches.',
+    input: z.object({
+      pattern: z.string().min(1).max(1024).describe('POSIX extended regular expression.'),
+      path: Path.optional().describe('File or directory; the workspace itself when absent.'),
+      include: z.string().min(1).max(256).optional().describe('Only files whose name matches, for example *.ts.'),
+      ignoreCase: z.boolean().optional(),
+    }),
+  },
+  glob: {
+    family: 'files',
+    description: 'Finds files of the workspace by a pattern such as src/**/*.ts; at most 1000.',
+    input: z.object({
+      pattern: z.string().min(1).max(512).describe('Wildcards *, ?, ** and {a,b}.'),
+      path: Path.optional().describe('Directory to start in; the workspace itself when absent.'),
+    }),
+  },
+} as const satisfies Record<string, { family: string; description: string; input: z.ZodType }>;
+export type ToolName = keyof typeof TOOL_DEFINITIONS;
+export type ToolInput<Name extends ToolName> = z.output<(typeof TOOL_DEFINITIONS)[Name]['input']>;
+
+/** Names of all tools. */
+export const TOOL_NAMES = Object.keys(TOOL_DEFINITIONS) as [ToolName, ...ToolName[]];
+
+export const ToolsRequest = z.discriminatedUnion('type', [
+  z.object({
+    type: z.literal('call'),
+    /** Name of the run and number of the call in it: where long output is kept. */
+    run: z.string().regex(/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/),
+    call: z.int().min(1).max(1_000_000),
+    tool: z.enum(TOOL_NAMES),
+    input: z.record(z.string(), z.unknown()),
+  }),
+  z.object({ type: z.literal('cancel') }),
+]);
+export type ToolsRequest = z.output<typeof ToolsRequest>;
+export type ToolsCall = Extract<ToolsRequest, { type: 'call' }>;
+
+export const ToolsResult = z.object({
+  type: z.literal('result'),
+  isError: z.boolean(),
+  result: z.record(z.string(), z.unknown()),
+});
+export type ToolsResult = z.output<typeof ToolsResult>;
+
+/** The other side broke the protocol; the connection must be closed. The message never repeats what it sent. */
+export class FrameError extends Error {
+  override readonly name = 'FrameError';
+}
+
+/** One frame. Throws {@link FrameError} when the value is too large. */
+export function encodeFrame(value: ToolsRequest | ToolsResult): Buffer {
+  const body = Buffer.from(JSON.stringify(value), 'utf8');
+  if (body.length > MAX_FRAME_BYTES) throw new FrameError(`a frame holds at most ${MAX_FRAME_BYTES} bytes of JSON`);
+  const frame = Buffer.allocUnsafe(4 + body.length);
+  frame.writeUInt32BE(body.length, 0);
+  body.copy(frame, 4);
+  return frame;
+}
+
+/**
+ * Takes the bytes of one side of a connection and gives its frames. Holds at most one frame and one chunk; throws
+ * {@link FrameError} at the first byte that breaks a bound, and must then be thrown away.
+ */
+export class FrameDecoder {
+  readonly #maxFrames: number;
+  #chunks: Buffer[] = [];
+  #buffered = 0;
+  #frames = 0;
+
+  constructor(maxFrames: number) {
+    this.#maxFrames = maxFrames;
+  }
+
+  /** Adds bytes; returns the frames that are complete now, as unchecked JSON. */
+  push(chunk: Buffer): unknown[] {
+    this.#chunks.push(chunk);
+    this.#buffered += chunk.length;
+    const frames: unknown[] = [];
+    for (;;) {
+      const body = this.#take();
+      if (body === undefined) return frames;
+      frames.push(parseBody(body));
+    }
+  }
+
+  #take(): Buffer | undefined {
+    if (this.#buffered === 0) return undefined;
+    if (this.#frames >= this.#maxFrames) throw new FrameError('more frames than the protocol allows');
+    if (this.#buffered < 4) return undefined;
+    let first = this.#chunks[0] as Buffer;
+    if (first.length < 4) first = this.#join();
+    const length = first.readUInt32BE(0);
+    if (length === 0 || length > MAX_FRAME_BYTES) throw new FrameError('a frame of a size that is not allowed');
+    if (this.#buffered < 4 + length) return undefined;
+    const all = this.#join();
+    this.#chunks = all.length === 4 + length ? [] : [all.subarray(4 + length)];
+    this.#buffered -= 4 + length;
+    this.#frames += 1;
+    return all.subarray(4, 4 + length);
+  }
+
+  #join(): Buffer {
+    const all = Buffer.concat(this.#chunks);
+    this.#chunks = [all];
+    return all;
+  }
+}
+
+function parseBody(body: Buffer): unknown {
+  if (exceedsDepth(body)) throw new FrameError(`JSON nested deeper than ${MAX_FRAME_DEPTH}`);
+  try {
+    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body));
+  } catch {
+    throw new FrameError('a frame that is not JSON');
+  }
+}
+
+/** Whether brackets outside strings nest too deep. Looks at bytes, before the parser allocates anything. */
+function exceedsDepth(body: Buffer): boolean {
+  let depth = 0;
+  let inString = false;
+  for (let i = 0; i < body.length; i++) {
+    const byte = body[i];
+    if (inString) {
+      if (byte === 0x5c) i += 1;
+      else if (byte === 0x22) inString = false;
+    } else if (byte === 0x22) inString = true;
+    else if (byte === 0x5b || byte === 0x7b) {
+      depth += 1;
+      if (depth > MAX_FRAME_DEPTH) return true;
+    } else if (byte === 0x5d || byte === 0x7d) depth -= 1;
+  }
+  return false;
+}

@@ -1,0 +1,77 @@
+/**
+ * The agent loop behind one interface of ours: no type of a model SDK leaves its adapter (ai-sdk-engine.ts), so that
+ * stored messages, the protocol and the API never depend on it.
+ */
+import type { z } from 'zod';
+import type { RunReason } from '../api/reasons.js';
+import type { TranscriptMessage } from '../protocol/run.js';
+
+/** What a tool call came to. A tool that fails answers with `isError`; it throws only when the run is aborted. */
+export interface ToolResult {
+  result: Record<string, unknown>;
+  isError: boolean;
+}
+
+export interface EngineTool {
+  name: string;
+  description: string;
+  input: z.ZodType;
+  execute(input: Record<string, unknown>, signal: AbortSignal): Promise<ToolResult>;
+}
+
+export interface EngineInput {
+  model: string;
+  /** Base URL for the SDK; requests go through the `fetch` that the engine was made with. */
+  baseUrl: string;
+  temperature?: number;
+  instructions: string;
+  /** The conversation, oldest first, ending with the message to answer. */
+  messages: readonly TranscriptMessage[];
+  tools: readonly EngineTool[];
+  /** Most model calls; the last one is asked for a closing message without tools. */
+  stepLimit: number;
+}
+
+/** A finished tool call. `input` and `result` are plain JSON values, not cut yet. */
+export interface ToolRecord {
+  step: number;
+  tool: string;
+  input: unknown;
+  result: unknown;
+  isError: boolean;
+  durationMs: number;
+}
+
+export interface StepRecord {
+  step: number;
+  finishReason: string;
+  inputTokens: number;
+  outputTokens: number;
+}
+
+/**
+ * Told while the loop works; each is awaited, which is how a full report buffer slows the loop down. A tool call is told
+ * when it ends, its messages and the step when the step ends: what was told before a failure is not lost.
+ */
+export interface EngineHooks {
+  onTool(record: ToolRecord): Promise<void>;
+  onMessage(message: TranscriptMessage): Promise<void>;
+  onStep(record: StepRecord): Promise<void>;
+  onWarning(text: string): Promise<void>;
+}
+
+export interface EngineOutcome {
+  /** `Aborted` when the signal fired; the caller knows why. */
+  reason: Extract<RunReason, 'Completed' | 'StepLimitReached' | 'ModelError' | 'ModelNotConfigured'> | 'Aborted';
+  /** For errors: what happened, for a person. */
+  message: string;
+  /** The last text that the model wrote; null when it never spoke. */
+  output: string | null;
+  /** Model calls that were answered. */
+  steps: number;
+}
+
+export interface Engine {
+  /** Runs the loop to its end. Never rejects for what a model, a tool or an abort does. */
+  run(input: EngineInput, hooks: EngineHooks, signal: AbortSignal): Promise<EngineOutcome>;
+}
