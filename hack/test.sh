@@ -1,0 +1,44 @@
+#!/usr/bin/env bash
+# All tests, cheapest first: generated files, types, lint, format; unit, contract and repository tests; integration tests
+# on a real API server; end-to-end tests in real pods. Every level runs even when an earlier one failed, so that one run
+# tells everything. The last line counts all tests: `N passed, N failed, N skipped`.
+set -uo pipefail
+cd "$(dirname "$0")/.."
+results=$(mktemp -d)
+trap 'rm -rf "$results"' EXIT
+failures=0
+
+# level NAME COMMAND...: one pass or failure of a check that is not a Jest run.
+level() {
+  local name=$1
+  shift
+  printf '\n==> %s\n' "$name"
+  if "$@"; then printf '{"numPassedTests":1}' >"$results/$name.json"
+  else
+    printf '{"numFailedTests":1}' >"$results/$name.json"
+    failures=1
+  fi
+}
+
+# jest_level NAME PROJECT...: Jest projects; a run without a result counts as one failure.
+jest_level() {
+  local name=$1
+  shift
+  printf '\n==> %s\n' "$name"
+  NODE_OPTIONS='--experimental-vm-modules --disable-warning=ExperimentalWarning' \
+    jest --ci --selectProjects "$@" --json --outputFile "$results/$name.json" || failures=1
+  [[ -s $results/$name.json ]] || printf '{"numFailedTests":1}' >"$results/$name.json"
+}
+
+make deps || exit 1
+node_bin=$PWD/node_modules/node-linux-$(if [[ $(uname -m) == aarch64 ]]; then echo arm64; else echo x64; fi)/bin
+export PATH=$node_bin:$PWD/node_modules/.bin:$PATH
+
+level verify make verify
+jest_level unit unit contract repo
+jest_level integration integration
+level up make up
+jest_level e2e e2e
+
+node hack/count-results.mjs "$results"
+exit "$failures"
