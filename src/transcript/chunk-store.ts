@@ -2,12 +2,17 @@
 import { API_VERSION } from '../api/define-resource.js';
 import { LABEL_MANAGED_BY, LABEL_RUN, MANAGED_BY } from '../api/labels.js';
 import { chunkName } from '../api/names.js';
+import type { Resource } from '../api/meta.js';
+import { isTerminal } from '../api/run-status.js';
 import { AgentRunChunks, MAX_CHUNKS, type AgentRunChunk } from '../api/v1alpha1/agent-run-chunk.js';
 import type { AgentRun } from '../api/v1alpha1/agent-run.js';
 import { isAlreadyExists, isNotFound } from '../kube/errors.js';
 import type { KubeApi } from '../kube/types.js';
 import type { RunEvent } from '../protocol/run.js';
 import { DamagedChunkError, decodeChunk, type EncodedChunk } from './codec.js';
+
+/** A chunk as it is read: the kind has no status. */
+export type StoredChunk = Resource<AgentRunChunk['spec'], unknown>;
 
 /** The run that a transcript belongs to. */
 export interface TranscriptOwner {
@@ -20,7 +25,7 @@ export type ChunkApi = Pick<KubeApi, 'get' | 'create'>;
 export type ChunkReader = Pick<KubeApi, 'get'>;
 
 /** `stored`: the chunk is there with this content. `taken`: another content holds the position. */
-export type WriteChunkResult = { result: 'stored' } | { result: 'taken'; chunk: AgentRunChunk };
+export type WriteChunkResult = { result: 'stored' } | { result: 'taken'; chunk: StoredChunk };
 
 /**
  * Writes chunk number `seq` of a run. Repeating the same call is a success, also after an unclear answer. Rejects when
@@ -45,7 +50,7 @@ export async function writeChunk(
   return chunk.spec.sha256 === content.sha256 ? { result: 'stored' } : { result: 'taken', chunk };
 }
 
-function chunkObject(owner: TranscriptOwner, seq: number, content: EncodedChunk): AgentRunChunk {
+function chunkObject(owner: TranscriptOwner, seq: number, content: EncodedChunk): StoredChunk {
   return {
     apiVersion: API_VERSION,
     kind: AgentRunChunks.kind,
@@ -74,7 +79,7 @@ export async function readChunk(
   api: ChunkReader,
   owner: TranscriptOwner,
   seq: number,
-): Promise<AgentRunChunk | undefined> {
+): Promise<StoredChunk | undefined> {
   try {
     const chunk = await api.get(AgentRunChunks, { namespace: owner.namespace, name: chunkName(owner.name, seq) });
     return chunk.spec.runUid === owner.uid ? chunk : undefined;
@@ -105,8 +110,7 @@ export async function readTranscript(
   const state = transcript?.state ?? 'full';
   if (state === 'expired' || state === 'archived') return { events: [], state };
   const owner = ownerOf(run);
-  const finished = run.status?.finishedAt !== undefined;
-  const chunks = finished
+  const chunks = isTerminal(run)
     ? await readNumbered(api, owner, transcript?.chunks ?? 0)
     : run.status?.claim === undefined
       ? []
@@ -121,13 +125,13 @@ export function ownerOf(run: Pick<AgentRun, 'metadata'>): TranscriptOwner {
   return { namespace, name, uid };
 }
 
-function readNumbered(api: ChunkReader, owner: TranscriptOwner, count: number): Promise<(AgentRunChunk | undefined)[]> {
+function readNumbered(api: ChunkReader, owner: TranscriptOwner, count: number): Promise<(StoredChunk | undefined)[]> {
   return Promise.all(Array.from({ length: Math.min(count, MAX_CHUNKS) }, (_, seq) => readChunk(api, owner, seq)));
 }
 
 /** Chunks from position `first` up to the first gap. */
-export async function readFrom(api: ChunkReader, owner: TranscriptOwner, first: number): Promise<AgentRunChunk[]> {
-  const chunks: AgentRunChunk[] = [];
+export async function readFrom(api: ChunkReader, owner: TranscriptOwner, first: number): Promise<StoredChunk[]> {
+  const chunks: StoredChunk[] = [];
   for (let seq = first; seq < MAX_CHUNKS; seq++) {
     const chunk = await readChunk(api, owner, seq);
     if (chunk === undefined) break;
@@ -137,7 +141,7 @@ export async function readFrom(api: ChunkReader, owner: TranscriptOwner, first: 
 }
 
 async function collect(
-  chunks: readonly (AgentRunChunk | undefined)[],
+  chunks: readonly (StoredChunk | undefined)[],
   stated: 'full' | 'truncated',
 ): Promise<Transcript> {
   const events: RunEvent[] = [];
@@ -150,7 +154,7 @@ async function collect(
   return { events, state };
 }
 
-async function decodeOrUndefined(chunk: AgentRunChunk): Promise<RunEvent[] | undefined> {
+async function decodeOrUndefined(chunk: StoredChunk): Promise<RunEvent[] | undefined> {
   try {
     return await decodeChunk(chunk.spec);
   } catch (error) {
