@@ -14,6 +14,8 @@ export const MANAGED_BY = 'boxwright';
 
 /** Who asked for the latest change: prefix of an API key, or the name of a component. */
 export const ANNOTATION_REQUESTED_BY = 'boxwright.dev/requested-by';
+/** Creation with milliseconds (creationTimestamp has whole seconds), noted by the API pod for "newest first". */
+export const ANNOTATION_CREATED_AT = 'boxwright.dev/created-at';
 /** Marks an object whose source of truth is elsewhere: our tools refuse to write it. */
 export const ANNOTATION_MANAGED_BY = 'boxwright.dev/managed-by';
 /** On a namespace: an administrator lets the Box of this name adopt it. */

@@ -1,0 +1,180 @@
+/**
+ * The informers of an API pod with their indexes, and the narrow readers on them. Reading them never costs a request;
+ * the few live reads (a watch that is behind, an id that is not there) stand here too and say so.
+ */
+import type { KubeObject } from '../api/meta.js';
+import { boxNamespace, childName } from '../api/names.js';
+import type { AgentRef } from '../api/names.js';
+import { AgentRuns } from '../api/v1alpha1/agent-run.js';
+import { AgentTriggers } from '../api/v1alpha1/agent-trigger.js';
+import type { TriggerMethod } from '../api/v1alpha1/agent-trigger.js';
+import { Agents } from '../api/v1alpha1/agent.js';
+import { APIKeys } from '../api/v1alpha1/api-key.js';
+import { Boxes } from '../api/v1alpha1/box.js';
+import { Workspaces } from '../api/v1alpha1/workspace.js';
+import { isNotFound } from '../kube/errors.js';
+import type { Cache, Informer, InformerOptions, KubeApi } from '../kube/types.js';
+import { projectAgent, projectApiKey, projectBox, projectRun, projectTrigger, projectWorkspace } from './views.js';
+import type { AgentView, ApiKeyView, BoxView, RunView, TriggerView, WorkspaceView } from './views.js';
+
+/** Every informer of the API pod by the kind that it watches. */
+export interface ApiCaches {
+  Workspace: Informer<WorkspaceView>;
+  Box: Informer<BoxView>;
+  Agent: Informer<AgentView>;
+  AgentTrigger: Informer<TriggerView>;
+  AgentRun: Informer<RunView>;
+  APIKey: Informer<ApiKeyView>;
+}
+export type CachedKind = keyof ApiCaches;
+
+export type InformerFactory = <T extends KubeObject, P>(options: InformerOptions<T, P>) => Informer<P>;
+
+/** Names of the indexes; the value that is looked up stands beside each. */
+export const INDEX = {
+  /** Boxes: workspace name. */
+  boxesOfWorkspace: 'workspace',
+  /** Agents: Box name. */
+  agentsOfBox: 'box',
+  /** Triggers: `namespace/agent`. */
+  triggersOfAgent: 'agent',
+  /** Runs: `namespace/agent`. */
+  runsOfAgent: 'agent',
+  /** Runs that have not ended: `namespace/agent`. */
+  liveRunsOfAgent: 'live',
+  /** Runs: `namespace/sessionId`. */
+  runsOfSession: 'session',
+  /** Runs: UID of the trigger. */
+  runsOfTrigger: 'trigger',
+  /** Runs that wait in the queue: Box name. */
+  queuedRunsOfBox: 'queued',
+  /** API keys: SHA-256 of the key in hex. */
+  keysByHash: 'hash',
+} as const;
+
+/** Builds all informers; the caller starts and stops them. */
+export function createApiCaches(create: InformerFactory): ApiCaches {
+  return {
+    Workspace: create({ type: Workspaces, project: projectWorkspace }),
+    Box: create({
+      type: Boxes,
+      project: projectBox,
+      indexes: { [INDEX.boxesOfWorkspace]: (box) => [box.workspace] },
+    }),
+    Agent: create({
+      type: Agents,
+      project: projectAgent,
+      indexes: { [INDEX.agentsOfBox]: (agent) => [agent.box] },
+    }),
+    AgentTrigger: create({
+      type: AgentTriggers,
+      project: projectTrigger,
+      indexes: { [INDEX.triggersOfAgent]: (trigger) => [`${trigger.namespace}/${trigger.agent}`] },
+    }),
+    AgentRun: create({
+      type: AgentRuns,
+      project: projectRun,
+      indexes: {
+        [INDEX.runsOfAgent]: (run) => [`${run.namespace}/${run.agent}`],
+        [INDEX.liveRunsOfAgent]: (run) => (run.terminal ? [] : [`${run.namespace}/${run.agent}`]),
+        [INDEX.runsOfSession]: (run) => [`${run.namespace}/${run.sessionId}`],
+        [INDEX.runsOfTrigger]: (run) => (run.triggerUid === undefined ? [] : [run.triggerUid]),
+        [INDEX.queuedRunsOfBox]: (run) => (run.queuedReason === undefined ? [] : [run.box]),
+      },
+    }),
+    APIKey: create({
+      type: APIKeys,
+      project: projectApiKey,
+      indexes: { [INDEX.keysByHash]: (key) => (key.hash === undefined ? [] : [key.hash]) },
+    }),
+  };
+}
+
+/** What a call of a trigger's URL needs to know. */
+export interface TriggerTarget {
+  agent: AgentRef;
+  agentUid: string;
+  /** False when the agent holds no slot: its runs are accepted and wait (DESIGN 4, Admission). */
+  agentActive: boolean;
+  slug: string;
+  uid: string;
+  tokenId: string | undefined;
+  keyId: string | undefined;
+  enabled: boolean;
+  methods: readonly TriggerMethod[];
+  body: string;
+}
+
+/** Finds triggers for the public URL. */
+export interface TriggerReader {
+  /**
+   * The trigger with its agent; undefined when trigger, agent or Box is not there or is being deleted. No request while
+   * the watches are healthy; live GETs while one is behind its bound (DESIGN 4, Write barrier).
+   */
+  find(agent: AgentRef, slug: string, signal: AbortSignal): Promise<TriggerTarget | undefined>;
+}
+
+type TriggerCaches = Pick<ApiCaches, 'Box' | 'Agent' | 'AgentTrigger'>;
+
+export function createTriggerReader(caches: TriggerCaches, api: Pick<KubeApi, 'get'>): TriggerReader {
+  return {
+    async find(ref, slug, signal) {
+      const namespace = boxNamespace(ref.box);
+      const healthy = caches.Agent.isHealthy() && caches.AgentTrigger.isHealthy();
+      if (healthy) {
+        const trigger = caches.AgentTrigger.get(`${namespace}/${childName(ref.agent, slug)}`);
+        return target(caches.Box.get(ref.box), caches.Agent.get(`${namespace}/${ref.agent}`), trigger);
+      }
+      const [agent, trigger] = await Promise.all([
+        orUndefined(api.get(Agents, { namespace, name: ref.agent }, { signal })),
+        orUndefined(api.get(AgentTriggers, { namespace, name: childName(ref.agent, slug) }, { signal })),
+      ]);
+      return target(
+        caches.Box.get(ref.box),
+        agent === undefined ? undefined : projectAgent(agent),
+        trigger === undefined ? undefined : projectTrigger(trigger),
+      );
+    },
+  };
+}
+
+function target(
+  box: BoxView | undefined,
+  agent: AgentView | undefined,
+  trigger: TriggerView | undefined,
+): TriggerTarget | undefined {
+  if (box === undefined || box.deleting) return undefined;
+  if (agent === undefined || agent.deleting) return undefined;
+  if (trigger === undefined || trigger.deleting || trigger.agent !== agent.name) return undefined;
+  return {
+    agent: { box: agent.box, agent: agent.name },
+    agentUid: agent.uid,
+    agentActive: agent.active === true,
+    slug: trigger.slug,
+    uid: trigger.uid,
+    tokenId: trigger.tokenId,
+    keyId: trigger.keyId,
+    enabled: trigger.enabled,
+    methods: trigger.methods,
+    body: trigger.body,
+  };
+}
+
+/** A read where "not there" is an answer. */
+export async function orUndefined<T>(read: Promise<T>): Promise<T | undefined> {
+  try {
+    return await read;
+  } catch (error) {
+    if (isNotFound(error)) return undefined;
+    throw error;
+  }
+}
+
+/** For {@link StartRunDeps.lastOfSession}: acceptance of the newest run of a session that the cache knows. */
+export function lastOfSession(runs: Pick<Cache<RunView>, 'byIndex'>, namespace: string, sessionId: string) {
+  let last: string | undefined;
+  for (const run of runs.byIndex(INDEX.runsOfSession, `${namespace}/${sessionId}`)) {
+    if (last === undefined || Date.parse(run.createdAt) > Date.parse(last)) last = run.createdAt;
+  }
+  return last;
+}

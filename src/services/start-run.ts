@@ -1,0 +1,207 @@
+/**
+ * A run starts in exactly one way, whoever asks: one create of an AgentRun whose name is chosen before the call, so that
+ * a repeated create is harmless and an unclear answer can be checked by one read (DESIGN principles 2 and 4).
+ */
+import { createHash } from 'node:crypto';
+import { gzipSync } from 'node:zlib';
+import { FINALIZER_FOLD, LABEL_AGENT } from '../api/labels.js';
+import { API_VERSION } from '../api/define-resource.js';
+import { acceptedAt, boxNamespace, sessionIdOf } from '../api/names.js';
+import type { AgentRef } from '../api/names.js';
+import { newRunName } from '../api/ulid.js';
+import { AgentRuns, MAX_INLINE_MESSAGE_BYTES, MAX_MESSAGE_BYTES } from '../api/v1alpha1/agent-run.js';
+import type { AgentRun } from '../api/v1alpha1/agent-run.js';
+import { KubeApiError, isAlreadyExists } from '../kube/errors.js';
+import type { KubeApi } from '../kube/types.js';
+import { sleep } from '../runtime/clock.js';
+import type { Clock } from '../runtime/clock.js';
+
+/** How long a caller waits for the acknowledgement of a run (spec 8). */
+export const ACKNOWLEDGE_MS = 15_000;
+/** One attempt of the create; a connection that hangs is given up and the same name is tried again. */
+const ATTEMPT_MS = 5_000;
+/** The one read after an unclear end. */
+const READ_BACK_MS = 2_000;
+const FIRST_RETRY_MS = 50;
+const MAX_RETRY_MS = 1_000;
+const MAX_SESSION_TITLE = 128;
+
+export interface StartRunRequest {
+  /** The Box and the Agent's object name. */
+  agent: AgentRef;
+  /** UID of the Agent as the caller saw it: a run for a deleted namesake is refused by the controller. */
+  agentUid: string;
+  /** The whole message; at most 128 KiB in UTF-8. */
+  message: string;
+  trigger: NonNullable<AgentRun['spec']['trigger']>;
+  /** The session that the run continues; a new one when absent. */
+  sessionId?: string;
+  /** Title of the session that the run opens. */
+  sessionTitle?: string;
+  /** Prefix of an API key, `trigger` or `schedule`. */
+  actor: string;
+}
+
+export interface StartedRun {
+  runId: string;
+  sessionId: string;
+  /** For the write barrier. */
+  resourceVersion: string;
+}
+
+export interface StartRunDeps {
+  api: Pick<KubeApi, 'create' | 'get'>;
+  clock: Clock;
+  /** Acceptance of the newest known run of a session; undefined for a new session. */
+  lastOfSession(namespace: string, sessionId: string): string | undefined;
+}
+
+/**
+ * Why no run was started. `too-large`: the message is above 128 KiB. `refused`: the API server refused the run for good
+ * (namespace gone or terminating, admission, quota). `unconfirmed`: no clear answer in the caller's time and the run is
+ * not there.
+ */
+export class StartRunError extends Error {
+  override readonly name = 'StartRunError';
+  constructor(
+    readonly kind: 'too-large' | 'refused' | 'unconfirmed',
+    message: string,
+    options?: { cause?: unknown },
+  ) {
+    super(message, options);
+  }
+}
+
+/**
+ * Creates the AgentRun and resolves when it is in etcd. Retries connection errors, timeouts and 429/5xx answers with the
+ * same name until `signal` fires (callers give it {@link ACKNOWLEDGE_MS}), then reads the name once. Rejects with a
+ * {@link StartRunError} and nothing else.
+ */
+export async function startRun(deps: StartRunDeps, request: StartRunRequest, signal: AbortSignal): Promise<StartedRun> {
+  const run = buildRun(deps, request);
+  const created = await createWithRetry(deps, run, signal);
+  return {
+    runId: created.metadata.name,
+    sessionId: sessionIdOf(created),
+    resourceVersion: created.metadata.resourceVersion ?? '',
+  };
+}
+
+/** The object that is created: everything about the run is decided here. */
+function buildRun(deps: StartRunDeps, request: StartRunRequest): AgentRun {
+  const { agent } = request;
+  const namespace = boxNamespace(agent.box);
+  const last = request.sessionId === undefined ? undefined : deps.lastOfSession(namespace, request.sessionId);
+  const now = deps.clock.now();
+  // Runs of a session are ordered by createdAt, also when two replicas' clocks differ (DESIGN 3).
+  const createdAtMs = last === undefined ? now : Math.max(now, Date.parse(last) + 1);
+  return {
+    apiVersion: API_VERSION,
+    kind: AgentRuns.kind,
+    metadata: {
+      namespace,
+      name: newRunName(agent.agent, now),
+      labels: { [LABEL_AGENT]: agent.agent },
+      finalizers: [FINALIZER_FOLD],
+    },
+    spec: {
+      agent: agent.agent,
+      agentUid: request.agentUid,
+      ...messageFields(request.message),
+      trigger: request.trigger,
+      ...(request.sessionId === undefined ? {} : { sessionId: request.sessionId }),
+      ...(request.sessionTitle === undefined ? {} : { sessionTitle: cut(request.sessionTitle) }),
+      createdAt: new Date(createdAtMs).toISOString(),
+      actor: request.actor,
+    },
+  };
+}
+
+/** Short messages stand in the object as they are; longer ones are compressed, since etcd rewrites them at every status write. */
+function messageFields(message: string): Pick<AgentRun['spec'], 'message' | 'input'> {
+  const bytes = Buffer.from(message);
+  if (bytes.length > MAX_MESSAGE_BYTES) {
+    throw new StartRunError(
+      'too-large',
+      `the message has ${bytes.length} bytes; at most ${MAX_MESSAGE_BYTES} (128 KiB) are possible`,
+    );
+  }
+  if (bytes.length <= MAX_INLINE_MESSAGE_BYTES) return { message };
+  return {
+    input: {
+      encoding: 'gzip',
+      bytes: bytes.length,
+      sha256: createHash('sha256').update(bytes).digest('hex'),
+      data: gzipSync(bytes).toString('base64'),
+    },
+  };
+}
+
+function cut(title: string): string {
+  const characters = [...title.replace(/\s+/g, ' ').trim()];
+  return characters.length <= MAX_SESSION_TITLE
+    ? characters.join('')
+    : `${characters.slice(0, MAX_SESSION_TITLE - 1).join('')}…`;
+}
+
+async function createWithRetry(deps: StartRunDeps, run: AgentRun, signal: AbortSignal): Promise<AgentRun> {
+  let delay = FIRST_RETRY_MS;
+  let failure: unknown;
+  while (!signal.aborted) {
+    try {
+      return await within(deps.clock, ATTEMPT_MS, signal, (attempt) =>
+        deps.api.create(AgentRuns, run, { signal: attempt }),
+      );
+    } catch (error) {
+      if (isAlreadyExists(error)) return readBack(deps, run, error);
+      if (isRefusal(error)) {
+        throw new StartRunError('refused', 'the Kubernetes API refused the run', { cause: error });
+      }
+      failure = error;
+    }
+    await sleep(deps.clock, delay, signal);
+    delay = Math.min(delay * 2, MAX_RETRY_MS);
+  }
+  return readBack(deps, run, failure);
+}
+
+/** Whether the run is there after an unclear answer. An object of that name with other content is not ours. */
+async function readBack(deps: StartRunDeps, run: AgentRun, cause: unknown): Promise<AgentRun> {
+  const ref = { namespace: run.metadata.namespace ?? '', name: run.metadata.name };
+  const found = await within(deps.clock, READ_BACK_MS, undefined, (signal) =>
+    deps.api.get(AgentRuns, ref, { signal }),
+  ).catch(() => undefined);
+  if (found !== undefined && isSameRun(found, run)) return found;
+  throw new StartRunError('unconfirmed', 'the Kubernetes API did not accept the run in time', { cause });
+}
+
+function isSameRun(found: AgentRun, wanted: AgentRun): boolean {
+  return (
+    found.spec.agentUid === wanted.spec.agentUid &&
+    found.spec.actor === wanted.spec.actor &&
+    found.spec.message === wanted.spec.message &&
+    found.spec.input?.sha256 === wanted.spec.input?.sha256 &&
+    acceptedAt(found) === acceptedAt(wanted)
+  );
+}
+
+/** Answers that another attempt would not change: every 4xx but 408 and 429. */
+function isRefusal(error: unknown): boolean {
+  return error instanceof KubeApiError && error.status < 500 && error.status !== 408 && error.status !== 429;
+}
+
+/** Runs one call with a bound of its own inside the caller's. */
+async function within<T>(
+  clock: Clock,
+  ms: number,
+  signal: AbortSignal | undefined,
+  call: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const bound = new AbortController();
+  const cancel = clock.after(ms, () => bound.abort());
+  try {
+    return await call(signal === undefined ? bound.signal : AbortSignal.any([signal, bound.signal]));
+  } finally {
+    cancel();
+  }
+}

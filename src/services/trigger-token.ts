@@ -1,0 +1,76 @@
+/**
+ * The secret part of a trigger's URL: an HMAC over what the URL names, with a key that only the API pods read (DESIGN 3).
+ * Nothing is stored that would let somebody who reads triggers build the URL, and a new nonce kills the old URL.
+ */
+import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
+
+/** Part of the signed text, so that a later form of the token can never equal one of this form. */
+const TOKEN_VERSION = 'boxwright-trigger-v1';
+
+/** The keys that sign trigger URLs. Several exist while an installation moves to a new one. */
+export interface Keyring {
+  /** Id of the key for new tokens. */
+  readonly current: string;
+  key(id: string): Buffer | undefined;
+}
+
+export interface TokenParts {
+  /** `<box>.<agent>` */
+  agentId: string;
+  slug: string;
+  /** 128 random bits in hex from the trigger's spec. */
+  tokenId: string;
+}
+
+/** A new nonce for a trigger: 128 random bits in hex. */
+export function newTokenId(): string {
+  return randomBytes(16).toString('hex');
+}
+
+/** The token of a trigger: HMAC-SHA256 over the length-prefixed parts, base64url (43 characters). */
+export function triggerToken(key: Buffer, parts: TokenParts): string {
+  const mac = createHmac('sha256', key);
+  for (const part of [TOKEN_VERSION, parts.agentId, parts.slug, parts.tokenId]) {
+    const bytes = Buffer.from(part);
+    const length = Buffer.alloc(4);
+    length.writeUInt32BE(bytes.length);
+    mac.update(length).update(bytes);
+  }
+  return mac.digest('base64url');
+}
+
+/** What decides about a presented token; `tokenId` and `keyId` are those of the trigger. */
+export interface TokenCheck {
+  agentId: string;
+  slug: string;
+  tokenId?: string | undefined;
+  keyId?: string | undefined;
+}
+
+/** Signs when no real key fits, so that the answer for an unknown trigger takes the same work as for a known one. */
+const DUMMY_KEY = randomBytes(32);
+const DUMMY_TOKEN_ID = '0'.repeat(32);
+
+/**
+ * Whether `presented` is the token of the trigger. An unknown trigger is checked by passing no tokenId: the work is the
+ * same and the answer is always false. The comparison is over digests of equal length in constant time.
+ */
+export function tokenMatches(keyring: Keyring | undefined, check: TokenCheck, presented: string): boolean {
+  const key = check.keyId === undefined ? undefined : keyring?.key(check.keyId);
+  const known = key !== undefined && check.tokenId !== undefined;
+  const expected = triggerToken(key ?? DUMMY_KEY, {
+    agentId: check.agentId,
+    slug: check.slug,
+    tokenId: check.tokenId ?? DUMMY_TOKEN_ID,
+  });
+  return timingSafeEqual(digest(expected), digest(presented)) && known;
+}
+
+function digest(text: string): Buffer {
+  return createHash('sha256').update(text).digest();
+}
+
+/** `{publicUrl}/api/t/{agent_id}/{slug}/{token}` (spec 4.3). `publicUrl` has no trailing slash. */
+export function triggerUrl(publicUrl: string, id: string, slug: string, token: string): string {
+  return `${publicUrl.replace(/\/+$/, '')}/api/t/${id}/${slug}/${token}`;
+}

@@ -1,0 +1,240 @@
+/**
+ * What an API pod keeps of each object: projections of a few hundred bytes (performance: no payloads, no transcripts, no
+ * managedFields). An object that is being deleted stays in the cache with `deleting` true and counts as gone for every
+ * tool and URL (tools.md 1).
+ */
+import { ANNOTATION_CREATED_AT, ANNOTATION_MANAGED_BY } from '../api/labels.js';
+import type { ObjectMeta } from '../api/meta.js';
+import { findCondition, isTrue } from '../api/conditions.js';
+import { acceptedAt, boxOfNamespace, sessionIdOf, slugOfChildName, workspaceOfNamespace } from '../api/names.js';
+import { isTerminal } from '../api/run-status.js';
+import type { AgentRun, RunPhase, RunUsage } from '../api/v1alpha1/agent-run.js';
+import type { AgentTrigger, TriggerMethod } from '../api/v1alpha1/agent-trigger.js';
+import type { Agent } from '../api/v1alpha1/agent.js';
+import type { APIKey } from '../api/v1alpha1/api-key.js';
+import type { Box } from '../api/v1alpha1/box.js';
+import type { FoldedTotals } from '../api/v1alpha1/common.js';
+import type { Workspace } from '../api/v1alpha1/workspace.js';
+
+interface View {
+  name: string;
+  uid: string;
+  deleting: boolean;
+}
+
+export interface WorkspaceView extends View {
+  expertSandbox: boolean;
+}
+
+export interface BoxView extends View {
+  displayName: string;
+  workspace: string;
+  /** ISO 8601 with milliseconds. */
+  createdAt: string;
+  engine: string | undefined;
+}
+
+export interface AgentView extends View {
+  namespace: string;
+  box: string;
+  handle: string;
+  displayName: string;
+  description: string;
+  provider: string;
+  model: string | undefined;
+  /** Undefined until the controller has said whether the agent holds a slot. */
+  active: boolean | undefined;
+  inactiveReason: string | undefined;
+  gitOps: boolean;
+  createdAt: string;
+}
+
+export interface TriggerView extends View {
+  namespace: string;
+  box: string;
+  agent: string;
+  slug: string;
+  displayName: string;
+  description: string;
+  body: string;
+  methods: readonly TriggerMethod[];
+  enabled: boolean;
+  tokenId: string | undefined;
+  keyId: string | undefined;
+  gitOps: boolean;
+  /** Runs that are no longer in the cluster, and those counted already but maybe still visible (DESIGN 3). */
+  folded: FoldedTotals | undefined;
+  folding: readonly string[] | undefined;
+}
+
+export interface RunView extends View {
+  namespace: string;
+  box: string;
+  agent: string;
+  sessionId: string;
+  /** Acceptance, ISO 8601. */
+  createdAt: string;
+  origin: string;
+  triggerName: string | undefined;
+  triggerUid: string | undefined;
+  phase: RunPhase;
+  terminal: boolean;
+  /** Why the run waits; undefined when it does not wait in the queue. */
+  queuedReason: string | undefined;
+  reason: string | undefined;
+  message: string | undefined;
+  provider: string | undefined;
+  model: string | undefined;
+  usage: RunUsage | undefined;
+  finishedAt: string | undefined;
+  /** Stored size of the message, for the backlog budget (DESIGN 8). */
+  inputBytes: number;
+}
+
+export interface ApiKeyView extends View {
+  namespace: string;
+  workspace: string;
+  hash: string | undefined;
+  prefix: string;
+  revoked: boolean;
+  readOnly: boolean;
+  expiresAt: string | undefined;
+  lastUsedAt: string | undefined;
+}
+
+function view(meta: ObjectMeta): View {
+  return { name: meta.name, uid: meta.uid ?? '', deleting: meta.deletionTimestamp !== undefined };
+}
+
+/** A Kubernetes time as the spec writes times: UTC with milliseconds. */
+export function isoTime(time: string): string {
+  return new Date(time).toISOString();
+}
+
+/** Clocks of API pod and API server may differ by this much. */
+const MAX_CREATED_SKEW_MS = 10_000;
+
+/**
+ * When an object was created. Kubernetes keeps whole seconds; the API pod notes the milliseconds beside them, so that
+ * "newest first" is right for objects of one second. A note that does not fit the creation (a copied manifest) is ignored.
+ */
+export function createdAtOf(meta: ObjectMeta): string {
+  const created = meta.creationTimestamp ?? '1970-01-01T00:00:00Z';
+  const noted = Date.parse(meta.annotations?.[ANNOTATION_CREATED_AT] ?? '');
+  const fits = Math.abs(noted - Date.parse(created)) <= MAX_CREATED_SKEW_MS;
+  return fits ? new Date(noted).toISOString() : isoTime(created);
+}
+
+/** Annotations and labels that Argo CD and Flux put on what they apply. */
+const GITOPS_MARKS = [
+  'argocd.argoproj.io/tracking-id',
+  'argocd.argoproj.io/instance',
+  'kustomize.toolkit.fluxcd.io/name',
+  'helm.toolkit.fluxcd.io/name',
+];
+
+/** Whether the object's source of truth is a repository: then our tools do not change it (tools.md 1). */
+export function isGitOps(meta: ObjectMeta): boolean {
+  if (meta.annotations?.[ANNOTATION_MANAGED_BY] === 'gitops') return true;
+  return GITOPS_MARKS.some((mark) => meta.annotations?.[mark] !== undefined || meta.labels?.[mark] !== undefined);
+}
+
+export function projectWorkspace(workspace: Workspace): WorkspaceView {
+  return { ...view(workspace.metadata), expertSandbox: workspace.spec.expertSandbox };
+}
+
+export function projectBox(box: Box): BoxView {
+  return {
+    ...view(box.metadata),
+    displayName: box.spec.displayName ?? box.metadata.name,
+    workspace: box.spec.workspace,
+    createdAt: createdAtOf(box.metadata),
+    engine: box.spec.engine,
+  };
+}
+
+export function projectAgent(agent: Agent): AgentView {
+  const namespace = agent.metadata.namespace ?? '';
+  return {
+    ...view(agent.metadata),
+    namespace,
+    box: boxOfNamespace(namespace) ?? '',
+    handle: agent.spec.handle ?? agent.metadata.name,
+    displayName: agent.spec.name,
+    description: agent.spec.description ?? '',
+    provider: agent.spec.provider,
+    model: agent.spec.model,
+    active: agent.status?.active,
+    inactiveReason: agent.status?.inactiveReason,
+    gitOps: isGitOps(agent.metadata),
+    createdAt: createdAtOf(agent.metadata),
+  };
+}
+
+export function projectTrigger(trigger: AgentTrigger): TriggerView {
+  const namespace = trigger.metadata.namespace ?? '';
+  return {
+    ...view(trigger.metadata),
+    namespace,
+    box: boxOfNamespace(namespace) ?? '',
+    agent: trigger.spec.agent,
+    slug: slugOfChildName(trigger.metadata.name) ?? '',
+    displayName: trigger.spec.name,
+    description: trigger.spec.description ?? '',
+    body: trigger.spec.body,
+    methods: trigger.spec.methods,
+    enabled: trigger.spec.enabled,
+    tokenId: trigger.spec.tokenId,
+    keyId: trigger.spec.keyId,
+    gitOps: isGitOps(trigger.metadata),
+    folded: trigger.status?.folded,
+    folding: trigger.status?.folding,
+  };
+}
+
+export function projectRun(run: AgentRun): RunView {
+  const namespace = run.metadata.namespace ?? '';
+  const status = run.status;
+  const queued = isTrue(status?.conditions, 'Queued') ? findCondition(status?.conditions, 'Queued') : undefined;
+  return {
+    ...view(run.metadata),
+    namespace,
+    box: boxOfNamespace(namespace) ?? '',
+    agent: run.spec.agent,
+    sessionId: sessionIdOf(run),
+    createdAt: acceptedAt(run),
+    origin: run.spec.trigger?.origin ?? 'api',
+    triggerName: run.spec.trigger?.name,
+    triggerUid: run.spec.trigger?.uid,
+    phase: status?.phase ?? 'running',
+    terminal: isTerminal(run),
+    queuedReason: isTerminal(run) ? undefined : queued?.reason,
+    reason: status?.reason,
+    message: status?.message,
+    provider: status?.provider,
+    model: status?.model,
+    usage: status?.usage,
+    finishedAt: status?.finishedAt,
+    inputBytes: storedInputBytes(run),
+  };
+}
+
+function storedInputBytes(run: AgentRun): number {
+  if (run.spec.message !== undefined) return Buffer.byteLength(run.spec.message);
+  return run.spec.input?.data?.length ?? 0;
+}
+
+export function projectApiKey(key: APIKey): ApiKeyView {
+  const namespace = key.metadata.namespace ?? '';
+  return {
+    ...view(key.metadata),
+    namespace,
+    workspace: workspaceOfNamespace(namespace) ?? '',
+    hash: key.status?.hash,
+    prefix: key.status?.prefix ?? key.metadata.name,
+    revoked: key.spec.revoked,
+    readOnly: key.spec.readOnly,
+    expiresAt: key.spec.expiresAt,
+    lastUsedAt: key.status?.lastUsedAt,
+  };
+}
