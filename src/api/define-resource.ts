@@ -22,6 +22,8 @@ export interface PrinterColumn {
 export interface CelRule {
   rule: string;
   message: string;
+  /** The field that the error names, for example `.spec.agent`. */
+  fieldPath?: string;
 }
 
 export interface ResourceDefinition<
@@ -110,5 +112,6 @@ export function immutableSpecField(field: string, message?: string): CelRule {
   return {
     rule: `has(${now}) == has(${before}) && (!has(${now}) || ${now} == ${before})`,
     message: message ?? `spec.${field} cannot be changed`,
+    fieldPath: `.spec.${field}`,
   };
 }

@@ -73,12 +73,12 @@ export function admittedStatus(run: AgentRun, now: string): RunStatus {
 
 /** The status of a run that a pod has claimed. */
 export function claimedStatus(run: AgentRun, claim: NonNullable<RunStatus['claim']>, now: string): RunStatus {
-  let conditions = run.status?.conditions ?? [];
+  let conditions: Condition[] = run.status?.conditions ?? [];
   if (isTrue(conditions, 'Queued')) {
     conditions = setCondition(conditions, { type: 'Queued', status: 'False', reason: 'Admitted', message: '' }, now);
   }
   conditions = setCondition(conditions, { type: 'Started', status: 'True', reason: 'Claimed', message: '' }, now);
-  return { ...withConditions(run.status, conditions as Condition[]), claim };
+  return { ...withConditions(run.status, conditions), claim };
 }
 
 /** The terminal status; never called for a run that is terminal already (the CRD refuses it as well). */

@@ -99,6 +99,7 @@ export const Agents = defineResource({
     {
       rule: `!has(self.spec.setup) || !self.spec.setup.required || (has(self.spec.setup.prompt) && self.spec.setup.prompt.size() > 0)`,
       message: 'spec.setup.prompt is needed when spec.setup.required is true',
+      fieldPath: '.spec.setup',
     },
   ],
 });
