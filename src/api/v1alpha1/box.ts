@@ -52,6 +52,13 @@ export const BoxSpec = z.object({
     })
     .prefault({})
     .describe('What the pods of runs may reach.'),
+  image: z
+    .string()
+    .max(512)
+    .optional()
+    .describe(
+      "Image of run pods, built from the installation's image, for example with more command-line tools; the installation's own when absent.",
+    ),
   runtimeClassName: z.string().max(253).optional().describe('RuntimeClass of run pods, for example gvisor.'),
   resources: z
     .object({

@@ -1,0 +1,70 @@
+/**
+ * `boxwright release-finalizers`: the uninstall hook of the chart. It runs after the controllers are gone and removes
+ * every finalizer of ours, so that a later deletion of an object, a namespace or a CRD cannot hang (DESIGN 3).
+ */
+import { z } from 'zod';
+import type { KubeObject, ResourceType } from '../api/meta.js';
+import { ALL_KINDS } from '../api/v1alpha1/index.js';
+import { loadConfig } from '../config/env.js';
+import { createKubeApi } from '../kube/client.js';
+import { isConflict, isNotFound } from '../kube/errors.js';
+import { loadConnection } from '../kube/kube-config.js';
+import { createTransport } from '../kube/transport.js';
+import type { KubeApi } from '../kube/types.js';
+import { createLogger } from '../observability/logger.js';
+import { systemClock } from '../runtime/clock.js';
+
+const Config = z.object({
+  logLevel: z.enum(['error', 'warn', 'info', 'debug']).default('info').describe('Lowest level of the logs.'),
+});
+
+/** Runs the hook; the exit code. */
+export async function runReleaseFinalizers(env: NodeJS.ProcessEnv): Promise<number> {
+  const log = createLogger('release-finalizers', loadConfig(Config, env).logLevel);
+  const transport = createTransport(await loadConnection({ clock: systemClock, env }), { clock: systemClock });
+  const released = await releaseFinalizers(createKubeApi(transport), ALL_KINDS);
+  log.info({ released }, 'finalizers released');
+  await transport.close();
+  return 0;
+}
+
+/** Removes the finalizers of ours from every object of the kinds; the number of objects changed. */
+export async function releaseFinalizers(
+  api: Pick<KubeApi, 'list' | 'patch'>,
+  kinds: readonly ResourceType[],
+): Promise<number> {
+  let released = 0;
+  for (const kind of kinds) {
+    // A CRD that is not there (404) has no objects.
+    const { items } = await api.list<KubeObject>(kind).catch((error: unknown) => {
+      if (isNotFound(error)) return { items: [] };
+      throw error;
+    });
+    for (const object of items) {
+      if (await release(api, kind, object)) released += 1;
+    }
+  }
+  return released;
+}
+
+async function release(api: Pick<KubeApi, 'patch'>, kind: ResourceType, object: KubeObject): Promise<boolean> {
+  const finalizers = object.metadata.finalizers ?? [];
+  const foreign = finalizers.filter((finalizer) => !finalizer.startsWith('boxwright.dev/'));
+  if (foreign.length === finalizers.length) return false;
+  const { name, namespace, resourceVersion } = object.metadata;
+  try {
+    // The resourceVersion keeps a finalizer that somebody added meanwhile; a conflict fails the Job, which is retried.
+    await api.patch(
+      kind,
+      namespace === undefined ? { name } : { namespace, name },
+      { metadata: { resourceVersion, finalizers: foreign } },
+      { type: 'merge' },
+    );
+    return true;
+  } catch (error) {
+    if (isNotFound(error)) return false;
+    if (isConflict(error))
+      throw new Error(`${kind.kind} ${name} changed meanwhile; run the hook again`, { cause: error });
+    throw error;
+  }
+}
