@@ -1,6 +1,60 @@
-import type { LeaseStore } from '../runtime/leader-elector.js';
+/** Keeps a leader election's record in a Lease object. */
+import type { LeaseRecord, LeaseStore } from '../runtime/leader-elector.js';
+import { Leases } from './core-types.js';
+import type { Lease } from './core-types.js';
+import { isNotFound } from './errors.js';
 import type { KubeApi, ObjectRef } from './types.js';
-export declare function createLeaseStore(
+
+export function createLeaseStore(
   api: Pick<KubeApi, 'get' | 'create' | 'replace'>,
   ref: Required<ObjectRef>,
-): LeaseStore;
+): LeaseStore {
+  return {
+    async read(signal) {
+      try {
+        return toRecord(await api.get(Leases, ref, { signal }));
+      } catch (error) {
+        if (isNotFound(error)) return undefined;
+        throw error;
+      }
+    },
+    async create(record, signal) {
+      return toRecord(await api.create(Leases, toLease(ref, record), { signal }));
+    },
+    async update(record, signal) {
+      return toRecord(await api.replace(Leases, toLease(ref, record, record.version), { signal }));
+    },
+  };
+}
+
+function toRecord(lease: Lease): LeaseRecord {
+  const spec = lease.spec ?? {};
+  return {
+    holder: spec.holderIdentity ?? '',
+    durationSeconds: spec.leaseDurationSeconds ?? 0,
+    acquireTime: spec.acquireTime ?? '',
+    renewTime: spec.renewTime ?? '',
+    transitions: spec.leaseTransitions ?? 0,
+    version: lease.metadata.resourceVersion ?? '',
+  };
+}
+
+function toLease(ref: Required<ObjectRef>, record: Omit<LeaseRecord, 'version'>, resourceVersion?: string): Lease {
+  return {
+    apiVersion: 'coordination.k8s.io/v1',
+    kind: 'Lease',
+    metadata: { ...ref, ...(resourceVersion === undefined ? {} : { resourceVersion }) },
+    spec: {
+      holderIdentity: record.holder,
+      leaseDurationSeconds: record.durationSeconds,
+      acquireTime: microTime(record.acquireTime),
+      renewTime: microTime(record.renewTime),
+      leaseTransitions: record.transitions,
+    },
+  };
+}
+
+/** Kubernetes' MicroTime accepts exactly six digits after the second; our times have three. */
+function microTime(time: string): string {
+  return time.replace(/\.(\d{3})Z$/, '.$1000Z');
+}
