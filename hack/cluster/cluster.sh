@@ -6,6 +6,10 @@ set -euo pipefail
 source_dir=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 cache_dir=${BOXWRIGHT_CACHE:-${HOME:?HOME or BOXWRIGHT_CACHE must be set}/.cache/boxwright}
 
+if [[ $(uname -s) != Linux ]]; then
+  echo "cluster.sh: this needs Linux; elsewhere use it inside a virtual machine" >&2
+  exit 1
+fi
 if ! command -v go >/dev/null; then
   echo "cluster.sh: Go 1.24 or newer is needed (Debian: apt-get install golang-go from backports; others: https://go.dev/dl)" >&2
   exit 1

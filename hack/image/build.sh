@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds the product's container image and writes it to a file that `cluster.sh load` takes.
 #
-#   hack/image/build.sh boxwright:dev dist-image/boxwright.tar
+#   hack/image/build.sh boxwright:dev .local/boxwright.tar
 #
 # The application must be bundled already; DIST names its folder (default: dist in the repository).
 # Docker builds it where Docker answers, else buildah, which needs root but no daemon and no registry:
@@ -39,8 +39,8 @@ stage() {
   # File times are kept, so that the layer with Node.js is found in the cache.
   cp -p "$source_dir/packages.txt" "$source_dir/Dockerfile" "$node" "$context/"
   chmod 755 "$context/node"
-  mkdir "$context/dist"
-  find "$dist" -maxdepth 1 \( -name '*.mjs' -o -name '*.json' \) -exec cp -p {} "$context/dist/" \;
+  cp -Rp "$dist" "$context/dist"
+  find "$context/dist" -name '*.tar' -delete # an earlier image, when somebody writes it there
 }
 
 run_buildah() {

@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"sort"
 	"strings"
 	"sync"
@@ -122,7 +121,7 @@ func runGo(build *exec.Cmd) error {
 	if build.Env == nil {
 		build.Env = os.Environ()
 	}
-	build.Env = append(build.Env, "CGO_ENABLED=0", "GOOS="+runtime.GOOS, "GOARCH="+runtime.GOARCH)
+	build.Env = append(build.Env, "CGO_ENABLED=0")
 	build.Stdout = os.Stderr
 	output, err := build.StderrPipe()
 	if err != nil {

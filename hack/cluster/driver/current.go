@@ -12,11 +12,9 @@ type current struct {
 	reason  string
 }
 
+// up notes nothing: the choice of somebody's own cluster holds for one command.
 func (c *current) up() error {
 	progress("way: current, the cluster of your kubeconfig (%s)", c.reason)
-	if err := c.folders.noteWay("current"); err != nil {
-		return err
-	}
 	if _, err := c.folders.helm(); err != nil {
 		return err
 	}
@@ -25,15 +23,10 @@ func (c *current) up() error {
 
 func (c *current) down() error {
 	progress("the cluster of your kubeconfig is not ours and stays as it is")
-	return c.folders.forgetWay()
+	return nil
 }
 
-func (c *current) clean() error {
-	if err := c.down(); err != nil {
-		return err
-	}
-	return os.RemoveAll(c.folders.state)
-}
+func (c *current) clean() error { return c.down() }
 
 func (c *current) status() error {
 	kubectl, err := c.folders.anyKubectl()

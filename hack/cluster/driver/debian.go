@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"runtime"
 	"strings"
 )
 
@@ -23,9 +22,6 @@ var debianPackages = []struct{ program, name string }{
 
 // ensureNativeMachine checks that this machine can carry the native way, and installs what is missing.
 func ensureNativeMachine() error {
-	if runtime.GOOS != "linux" {
-		return errors.New("the native cluster needs Linux; start Docker and try again to get one with kind")
-	}
 	var missing []string
 	for _, entry := range debianPackages {
 		if _, err := os.Stat(entry.program); err != nil {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -14,6 +15,9 @@ type kind struct {
 	folders folders
 	reason  string
 }
+
+// kindNode is the name that kind gives to the container.
+const kindNode = clusterName + "-control-plane"
 
 const kindConfig = `kind: Cluster
 apiVersion: kind.x-k8s.io/v1alpha4
@@ -40,26 +44,26 @@ nodes:
 
 func (k *kind) up() error {
 	progress("way: kind, a cluster in a Docker container (%s)", k.reason)
+	exists, err := k.exists()
+	if err != nil {
+		return err
+	}
 	if err := k.folders.noteWay("kind"); err != nil {
 		return err
 	}
 	if _, err := k.folders.helm(); err != nil {
 		return err
 	}
-	exists, err := k.exists()
-	if err != nil {
-		return err
-	}
 	if exists {
-		// Nothing starts the container again after a crash or a reboot, and starting a running one is harmless.
-		if err := execute("docker", "start", clusterName+"-control-plane"); err != nil {
+		// Starting a running container is harmless.
+		if err := execute("docker", "start", kindNode); err != nil {
 			return err
 		}
 		if err := k.run("export", "kubeconfig", "--name", clusterName, "--kubeconfig", k.kubeconfig()); err != nil {
 			return err
 		}
 	} else {
-		config := filepath.Join(k.folders.state, "kind.yaml")
+		config := k.statePath("kind.yaml")
 		if err := writeFile(config, fmt.Appendf(nil, kindConfig, servicePort), 0o644); err != nil {
 			return err
 		}
@@ -74,18 +78,28 @@ func (k *kind) up() error {
 	return execute(kubectl, "--kubeconfig", k.kubeconfig(), "wait", "--for=condition=Ready", "node", "--all", "--timeout=180s")
 }
 
+// down stops the node. Its data stays for the next `up`.
 func (k *kind) down() error {
-	if err := k.run("delete", "cluster", "--name", clusterName, "--kubeconfig", k.kubeconfig()); err != nil {
+	exists, err := k.exists()
+	if err != nil {
 		return err
+	}
+	if exists {
+		if err := execute("docker", "stop", kindNode); err != nil {
+			return err
+		}
 	}
 	return k.folders.forgetWay()
 }
 
 func (k *kind) clean() error {
-	if err := k.down(); err != nil {
+	if err := k.run("delete", "cluster", "--name", clusterName, "--kubeconfig", k.kubeconfig()); err != nil {
 		return err
 	}
-	return os.RemoveAll(k.folders.state)
+	if err := os.RemoveAll(k.statePath()); err != nil {
+		return err
+	}
+	return k.folders.forgetWay()
 }
 
 func (k *kind) status() error {
@@ -119,9 +133,16 @@ func (k *kind) load(archive string) error {
 func (k *kind) kill(string, string) error { return errFaultsNeedNative }
 func (k *kind) start(string) error        { return errFaultsNeedNative }
 
-func (k *kind) kubeconfig() string { return filepath.Join(k.folders.state, "kubeconfig") }
+func (k *kind) statePath(elements ...string) string {
+	return filepath.Join(append([]string{k.folders.state, "kind"}, elements...)...)
+}
+
+func (k *kind) kubeconfig() string { return k.statePath("kubeconfig") }
 
 func (k *kind) exists() (bool, error) {
+	if !dockerAnswers() {
+		return false, errors.New("Docker does not answer; start it, or use CLUSTER=native")
+	}
 	program, err := k.folders.kind()
 	if err != nil {
 		return false, err

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -31,7 +32,7 @@ var nativeComponents = []string{
 
 func (n *native) up() error {
 	progress("way: native, Kubernetes as processes of this machine (%s)", n.reason)
-	progress("it needs root, takes 5 to 10 minutes the first time and seconds later; data is in %s, binaries are in %s", n.folders.state, n.folders.cache)
+	progress("it needs root, takes 5 to 10 minutes the first time and seconds later; data is in %s, binaries are in %s", n.statePath(), n.folders.cache)
 	if err := ensureNativeMachine(); err != nil {
 		return err
 	}
@@ -58,11 +59,11 @@ func (n *native) lock() (func(), error) {
 	if err := os.MkdirAll(n.folders.state, 0o755); err != nil {
 		return nil, err
 	}
-	return lockFile(n.folders.state + ".lock")
+	return lockFile(filepath.Join(n.folders.state, "native.lock"))
 }
 
 func (n *native) statePath(elements ...string) string {
-	return filepath.Join(append([]string{n.folders.state}, elements...)...)
+	return filepath.Join(append([]string{n.folders.state, "native"}, elements...)...)
 }
 
 // kubeconfig is the one of a component; people have theirs in adminKubeconfig.
@@ -182,7 +183,11 @@ func (n *native) component(name string) (component, error) {
 	case "forwarder":
 		return n.forwarder()
 	}
-	return component{}, fmt.Errorf("no component %q; there are: %s", name, strings.Join(nativeComponents, " "))
+	return component{}, unknownComponent(name)
+}
+
+func unknownComponent(name string) error {
+	return fmt.Errorf("no component %q; there are: %s", name, strings.Join(nativeComponents, " "))
 }
 
 func (n *native) ensurePauseImage() error {
@@ -247,7 +252,7 @@ func (n *native) down() error {
 
 func (n *native) downLocked() error {
 	if _, err := os.Stat(n.statePath("pki")); errors.Is(err, os.ErrNotExist) {
-		progress("there is no native cluster in %s", n.folders.state)
+		progress("there is no native cluster in %s", n.statePath())
 		return nil
 	}
 	n.components = n.supervisor()
@@ -261,7 +266,7 @@ func (n *native) downLocked() error {
 			return err
 		}
 	}
-	if err := unmountBelow(n.folders.state, n.folders.run); err != nil {
+	if err := unmountBelow(n.statePath(), n.folders.run); err != nil {
 		return err
 	}
 	if err := n.removeNetwork(); err != nil {
@@ -270,7 +275,7 @@ func (n *native) downLocked() error {
 	if err := os.RemoveAll(n.folders.run); err != nil {
 		return err
 	}
-	progress("down; the data stays in %s (cluster.sh clean removes it)", n.folders.state)
+	progress("down; the data stays in %s (cluster.sh clean removes it)", n.statePath())
 	return n.folders.forgetWay()
 }
 
@@ -299,7 +304,7 @@ func (n *native) clean() error {
 	if err := n.downLocked(); err != nil {
 		return err
 	}
-	return os.RemoveAll(n.folders.state)
+	return os.RemoveAll(n.statePath())
 }
 
 // status prints a line for each component and fails if one is missing.
@@ -363,6 +368,9 @@ func (n *native) importImage(archive string) error {
 }
 
 func (n *native) kill(name, signal string) error {
+	if !slices.Contains(nativeComponents, name) {
+		return unknownComponent(name)
+	}
 	signals := map[string]syscall.Signal{"KILL": syscall.SIGKILL, "TERM": syscall.SIGTERM, "STOP": syscall.SIGSTOP, "CONT": syscall.SIGCONT}
 	number, known := signals[signal]
 	if !known {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"fmt"
 	"os"
 	"os/exec"
@@ -99,26 +98,39 @@ func removeChains(table string) error {
 	if err != nil {
 		return fmt.Errorf("iptables-save: %w", describe(err))
 	}
-	var chains, jumps []string
-	for scanner := bufio.NewScanner(strings.NewReader(string(saved))); scanner.Scan(); {
-		line := scanner.Text()
-		if match := ourChain.FindStringSubmatch(line); match != nil {
-			chains = append(chains, match[1])
-		} else if match := jumpToOurs.FindStringSubmatch(line); match != nil && !strings.HasPrefix(match[1], "KUBE-") && !strings.HasPrefix(match[1], "CNI-") {
-			jumps = append(jumps, "-D"+strings.TrimPrefix(line, "-A"))
-		}
-	}
-	if len(chains) == 0 {
+	script := removalScript(table, string(saved))
+	if script == "" {
 		return nil
 	}
-	script := "*" + table + "\n" + strings.Join(jumps, "\n") + "\n"
-	script += "-F " + strings.Join(chains, "\n-F ") + "\n-X " + strings.Join(chains, "\n-X ") + "\nCOMMIT\n"
 	restore := exec.Command("iptables-restore", "--noflush")
 	restore.Stdin = strings.NewReader(script)
 	if output, err := restore.CombinedOutput(); err != nil {
 		return fmt.Errorf("iptables-restore: %w\n%s", err, output)
 	}
 	return nil
+}
+
+// removalScript turns the output of iptables-save into the input of iptables-restore that removes
+// our chains. It is empty when there are none.
+func removalScript(table, saved string) string {
+	var flushes, deletions, jumps strings.Builder
+	for _, line := range strings.Split(saved, "\n") {
+		if match := ourChain.FindStringSubmatch(line); match != nil {
+			fmt.Fprintf(&flushes, "-F %s\n", match[1])
+			fmt.Fprintf(&deletions, "-X %s\n", match[1])
+		} else if match := jumpToOurs.FindStringSubmatch(line); match != nil && !isOurs(match[1]) {
+			fmt.Fprintf(&jumps, "-D%s\n", strings.TrimPrefix(line, "-A"))
+		}
+	}
+	if flushes.Len() == 0 {
+		return ""
+	}
+	// A chain can be deleted only when no rule jumps to it any more.
+	return "*" + table + "\n" + jumps.String() + flushes.String() + deletions.String() + "COMMIT\n"
+}
+
+func isOurs(chain string) bool {
+	return strings.HasPrefix(chain, "KUBE-") || strings.HasPrefix(chain, "CNI-")
 }
 
 // setSysctl sets a kernel switch and notes its old value for restoreSysctls.

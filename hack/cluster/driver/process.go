@@ -47,6 +47,11 @@ func spawn(path string, arguments []string, logFile string, attributes syscall.S
 	return command, exited, nil
 }
 
+// dieWithParent makes the kernel kill a child when we die without the chance to stop it.
+func dieWithParent() syscall.SysProcAttr {
+	return syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+}
+
 // programEnvironment is ours without proxies: every address that the cluster's programs call is on
 // this machine, which a proxy cannot reach.
 func programEnvironment() []string {

@@ -47,7 +47,7 @@ const (
 type folders struct {
 	source string // hack/cluster of the work tree
 	cache  string // binaries; shared by all clones
-	state  string // the cluster's data: etcd, images, certificates, logs
+	state  string // the clusters' data; a folder for each way
 	run    string // sockets and mounts that do not outlive a reboot
 }
 

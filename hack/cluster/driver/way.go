@@ -72,7 +72,12 @@ func (f folders) chooseWay() (way, error) {
 // started or stopped in between.
 func (f folders) wayFile() string { return filepath.Join(f.state, "way") }
 
+// noteWay refuses a second cluster beside the first: both would want the service port.
 func (f folders) noteWay(name string) error {
+	if noted, err := os.ReadFile(f.wayFile()); err == nil && strings.TrimSpace(string(noted)) != name {
+		other := strings.TrimSpace(string(noted))
+		return fmt.Errorf("there is a %s cluster already; first run: CLUSTER=%s hack/cluster/cluster.sh down", other, other)
+	}
 	return writeFile(f.wayFile(), []byte(name+"\n"), 0o644)
 }
 
