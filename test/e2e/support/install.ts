@@ -1,0 +1,89 @@
+/**
+ * The running install that the end-to-end tests use: what `make up` left in `.local/quickstart.json`. The tests are
+ * its users: kubectl, HTTP, MCP. They make their own Workspaces and Boxes and remove them.
+ */
+import { execFile } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { promisify } from 'node:util';
+
+const run = promisify(execFile);
+
+export const RELEASE_NAMESPACE = 'boxwright-system';
+
+export interface Facts {
+  kubeconfig: string;
+  baseUrl: string;
+  apiKey: string;
+  triggerUrl: string;
+}
+
+/** The facts of the install; fails with what to do when there is none. */
+export function facts(): Facts {
+  try {
+    return JSON.parse(readFileSync('.local/quickstart.json', 'utf8')) as Facts;
+  } catch (error) {
+    throw new Error('no install to test: run `make up` first', { cause: error });
+  }
+}
+
+export interface CommandResult {
+  ok: boolean;
+  stdout: string;
+  stderr: string;
+}
+
+/** Runs kubectl of the cluster; never throws for an exit code. `input` goes to standard input. */
+export async function kubectl(args: readonly string[], input?: string): Promise<CommandResult> {
+  const child = run('hack/cluster/cluster.sh', ['kubectl', ...args], { maxBuffer: 16 * 1024 * 1024 });
+  if (input !== undefined) child.child.stdin?.end(input);
+  try {
+    const { stdout, stderr } = await child;
+    return { ok: true, stdout, stderr };
+  } catch (error) {
+    const { stdout = '', stderr = String(error) } = error as Partial<CommandResult>;
+    return { ok: false, stdout, stderr };
+  }
+}
+
+/** kubectl that must succeed; its standard output. */
+export async function kubectlOk(args: readonly string[], input?: string): Promise<string> {
+  const result = await kubectl(args, input);
+  if (!result.ok) throw new Error(`kubectl ${args.join(' ')}: ${result.stderr}`);
+  return result.stdout;
+}
+
+/** Applies manifests given as objects. */
+export async function apply(...objects: readonly object[]): Promise<void> {
+  const list = { apiVersion: 'v1', kind: 'List', items: objects };
+  await kubectlOk(['apply', '-f', '-'], JSON.stringify(list));
+}
+
+/** One object as JSON, or undefined when it is not there. */
+export async function getObject<T>(kind: string, name: string, namespace?: string): Promise<T | undefined> {
+  const scope = namespace === undefined ? [] : ['-n', namespace];
+  const result = await kubectl(['get', kind, name, ...scope, '-o', 'json']);
+  if (result.ok) return JSON.parse(result.stdout) as T;
+  if (result.stderr.includes('NotFound')) return undefined;
+  throw new Error(result.stderr);
+}
+
+/** Polls until `read` gives a value; fails with the last state in words. The bound only ends a hang. */
+export async function eventually<T>(
+  what: string,
+  read: () => Promise<T | undefined | false>,
+  boundMs = 120_000,
+): Promise<T> {
+  const end = Date.now() + boundMs;
+  let last: unknown;
+  while (Date.now() < end) {
+    try {
+      const value = await read();
+      if (value !== undefined && value !== false) return value;
+      last = value;
+    } catch (error) {
+      last = error;
+    }
+    await new Promise((resolve) => setTimeout(resolve, 300));
+  }
+  throw new Error(`not within ${boundMs / 1000} s: ${what} (last: ${String(last)})`);
+}

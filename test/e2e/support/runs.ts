@@ -1,0 +1,54 @@
+/** AgentRuns as kubectl shows them. */
+import { eventually, getObject, kubectlOk } from './install.js';
+import type { Tenant } from './tenant.js';
+
+export interface RunObject {
+  metadata: { name: string; uid: string; deletionTimestamp?: string };
+  spec: Record<string, unknown>;
+  status?: {
+    phase?: string;
+    reason?: string;
+    message?: string;
+    output?: string;
+    claim?: { podName: string; podUid: string };
+    usage?: { steps: number; totalTokens: number };
+  };
+}
+
+/** A five-line manifest. */
+export async function createRun(tenant: Tenant, agent: string, message: string, name: string): Promise<void> {
+  const manifest = `apiVersion: boxwright.dev/v1alpha1
+kind: AgentRun
+metadata: { name: ${name}, namespace: ${tenant.namespace} }
+spec: { agent: ${agent}, message: ${JSON.stringify(message)} }
+`;
+  await kubectlOk(['create', '-f', '-'], manifest);
+}
+
+export function readRun(tenant: Tenant, name: string): Promise<RunObject | undefined> {
+  return getObject<RunObject>('agentrun', name, tenant.namespace);
+}
+
+/** The run once it has ended. */
+export function ended(tenant: Tenant, name: string): Promise<RunObject> {
+  return eventually(`run ${name} ends`, async () => {
+    const run = await readRun(tenant, name);
+    return run?.status?.phase !== undefined && run.status.phase !== 'running' ? run : undefined;
+  });
+}
+
+/** The run once a pod has claimed it. */
+export function claimed(tenant: Tenant, name: string): Promise<RunObject> {
+  return eventually(`run ${name} is claimed`, async () => {
+    const run = await readRun(tenant, name);
+    return run?.status?.claim === undefined ? undefined : run;
+  });
+}
+
+/** The run once it shows this reason. */
+export function withReason(tenant: Tenant, name: string, reason: string): Promise<RunObject> {
+  return eventually(`run ${name} shows ${reason}`, async () => {
+    const run = await readRun(tenant, name);
+    return run?.status?.reason === reason ? run : undefined;
+  });
+}

@@ -1,0 +1,69 @@
+/** A Workspace with one Box, one key and agents of its own for a test file. */
+import { apply, eventually, getObject, kubectl, kubectlOk } from './install.js';
+
+export interface Tenant {
+  workspace: string;
+  box: string;
+  namespace: string;
+  apiKey: string;
+  agentId(agent: string): string;
+  /** Creates or changes an Agent and waits until the controller has seen it. */
+  agent(name: string, spec?: object): Promise<void>;
+  remove(): Promise<void>;
+}
+
+export interface TenantOptions {
+  slots?: number;
+  box?: object;
+}
+
+interface Conditioned {
+  metadata: { generation: number };
+  status?: { active?: boolean; observedGeneration?: number; conditions?: { type: string; status: string }[] };
+}
+
+function isReady(object: Conditioned | undefined): boolean {
+  return object?.status?.conditions?.some((c) => c.type === 'Ready' && c.status === 'True') === true;
+}
+
+/** Creates the tenant and waits until it is ready. */
+export async function createTenant(name: string, options: TenantOptions = {}): Promise<Tenant> {
+  const api = { apiVersion: 'boxwright.dev/v1alpha1' };
+  const namespace = `bw-${name}`;
+  const keyNamespace = `bw-ws-${name}`;
+  await apply(
+    { ...api, kind: 'Workspace', metadata: { name }, spec: { slots: options.slots ?? 20 } },
+    { ...api, kind: 'Box', metadata: { name }, spec: { workspace: name, engine: 'scripted', ...options.box } },
+  );
+  await eventually(`Box ${name} is Ready`, async () => isReady(await getObject<Conditioned>('box', name)));
+  await eventually(`namespace ${keyNamespace} is there`, () => getObject('namespace', keyNamespace));
+  await apply({ ...api, kind: 'APIKey', metadata: { name: 'test', namespace: keyNamespace }, spec: {} });
+  await eventually('the API key is Ready', async () => isReady(await getObject('apikey', 'test', keyNamespace)));
+  const encoded = await kubectlOk(['-n', keyNamespace, 'get', 'secret', 'test', '-o', 'jsonpath={.data.key}']);
+  return {
+    workspace: name,
+    box: name,
+    namespace,
+    apiKey: Buffer.from(encoded, 'base64').toString(),
+    agentId: (agent) => `${name}.${agent}`,
+    agent: async (agent, spec = {}) => {
+      await apply({ ...api, kind: 'Agent', metadata: { name: agent, namespace }, spec: { name: agent, ...spec } });
+      await eventually(`Agent ${agent} was seen by the controller`, async () => {
+        const object = await getObject<Conditioned>('agent', agent, namespace);
+        return object?.status?.active !== undefined && object.status.observedGeneration === object.metadata.generation;
+      });
+    },
+    remove: async () => {
+      await kubectl(['delete', 'workspace', name, '--ignore-not-found', '--wait=false']);
+      await eventually(`Workspace ${name} and its namespaces are gone`, async () => {
+        const left = await Promise.all([
+          getObject('workspace', name),
+          getObject('box', name),
+          getObject('namespace', namespace),
+          getObject('namespace', keyNamespace),
+        ]);
+        return left.every((object) => object === undefined);
+      });
+    },
+  };
+}
