@@ -30,3 +30,5 @@ export const FINALIZER_CLEANUP = 'boxwright.dev/cleanup';
 
 /** Environment and paths inside a run pod. */
 export const RUN_TOKEN_AUDIENCE = 'boxwright-run';
+/** Service account of run pods in every Box namespace; it has no rights. */
+export const RUNNER_SERVICE_ACCOUNT = 'boxwright-runner';

@@ -18,6 +18,7 @@ const inflate = promisify(gunzip);
 
 /** The content of one chunk. */
 export interface EncodedChunk {
+  /** What it stands for; a single event may have lost text in the content. */
   events: readonly RunEvent[];
   /** Size before compression. */
   bytes: number;
@@ -69,7 +70,7 @@ export async function splitEvents(events: readonly RunEvent[]): Promise<SplitRes
 async function shrinkToChunk(event: RunEvent): Promise<EncodedChunk> {
   for (let max = MAX_CHUNK_INFLATED_BYTES / 2; max >= 1024; max = Math.floor(max / 2)) {
     const encoded = await encodeEvents([cutEvent(event, max)]);
-    if (fitsChunk(encoded)) return encoded;
+    if (fitsChunk(encoded)) return { ...encoded, events: [event] };
   }
   const lost: RunEvent = {
     type: 'warning',
@@ -77,7 +78,7 @@ async function shrinkToChunk(event: RunEvent): Promise<EncodedChunk> {
     at: event.at,
     text: 'An event was too large to be stored.',
   };
-  return encodeEvents([lost]);
+  return { ...(await encodeEvents([lost])), events: [event] };
 }
 
 /** The event with every text of at most `max` bytes; tool inputs and results stay valid JSON. */

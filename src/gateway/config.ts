@@ -1,0 +1,28 @@
+/** Settings of the gateway process. */
+import { z } from 'zod';
+import { GATEWAY_PORT, INTERNAL_PORT } from '../protocol/pod.js';
+
+const port = (fallback: number, text: string) =>
+  z.coerce.number().int().min(0).max(65_535).default(fallback).describe(text);
+
+export const GatewayConfig = z.object({
+  releaseNamespace: z.string().min(1).describe('Namespace of the installation.'),
+  podName: z.string().min(1).describe('Name of this pod.'),
+  podUid: z.string().min(1).describe('UID of this pod: runs are pinned to it.'),
+  podIp: z.string().min(1).describe('Address of this pod: runners call it directly.'),
+  tlsSecretName: z
+    .string()
+    .min(1)
+    .default('boxwright-gateway-tls')
+    .describe('Secret of the installation with tls.crt and tls.key.'),
+  gatewaySelector: z
+    .string()
+    .min(1)
+    .default('app.kubernetes.io/name=boxwright,app.kubernetes.io/component=gateway')
+    .describe('Labels of the gateway pods in the namespace of the installation.'),
+  kubeconfig: z.string().optional().describe('Path of a kubeconfig; the service account of the pod when absent.'),
+  logLevel: z.enum(['error', 'warn', 'info', 'debug']).default('info').describe('Lowest level that is logged.'),
+  port: port(GATEWAY_PORT, 'Port of the runs (TLS).'),
+  internalPort: port(INTERNAL_PORT, 'Port of probes and metrics.'),
+});
+export type GatewayConfig = z.output<typeof GatewayConfig>;

@@ -1,0 +1,52 @@
+/** Metrics of the gateway. Labels are words from closed lists, never ids (DESIGN 7). */
+import { Counter, Gauge, type Registry } from 'prom-client';
+import type { RunPhase } from '../api/v1alpha1/agent-run.js';
+
+export type ReviewResult = 'accepted' | 'rejected' | 'failed' | 'limited';
+export type ReportResult = 'stored' | 'heartbeat' | 'conflict';
+export type CallResult = 'answered' | 'refused' | 'failed' | 'aborted';
+
+export interface GatewayMetrics {
+  claimed(): void;
+  finished(phase: RunPhase, reason: string): void;
+  reported(result: ReportResult): void;
+  tookOver(): void;
+  reviewed(result: ReviewResult): void;
+  called(provider: string, result: CallResult): void;
+  /** Runs that this pod serves, read at every scrape. */
+  trackServed(count: () => number): void;
+}
+
+/** Registers the metrics of the gateway. */
+export function createGatewayMetrics(registry: Registry): GatewayMetrics {
+  const counter = <Label extends string>(name: string, help: string, labelNames: Label[]) =>
+    new Counter({ name, help, labelNames, registers: [registry] });
+  const claims = counter('boxwright_gateway_runs_claimed_total', 'Runs claimed by a pod.', []);
+  const finishes = counter('boxwright_gateway_runs_finished_total', 'Runs whose outcome this pod wrote.', [
+    'phase',
+    'reason',
+  ]);
+  const reports = counter('boxwright_gateway_reports_total', 'Reports of runs.', ['result']);
+  const takeovers = counter('boxwright_gateway_takeovers_total', 'Runs taken over from another gateway pod.', []);
+  const reviews = counter('boxwright_gateway_token_reviews_total', 'Run tokens that were not in the cache.', [
+    'result',
+  ]);
+  const calls = counter('boxwright_gateway_model_calls_total', 'Model calls of runs.', ['provider', 'result']);
+  return {
+    claimed: () => claims.inc(),
+    finished: (phase, reason) => finishes.inc({ phase, reason }),
+    reported: (result) => reports.inc({ result }),
+    tookOver: () => takeovers.inc(),
+    reviewed: (result) => reviews.inc({ result }),
+    called: (provider, result) => calls.inc({ provider, result }),
+    trackServed: (count) =>
+      void new Gauge({
+        name: 'boxwright_gateway_runs_served',
+        help: 'Runs pinned to this pod.',
+        registers: [registry],
+        collect() {
+          this.set(count());
+        },
+      }),
+  };
+}

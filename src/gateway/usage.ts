@@ -1,0 +1,36 @@
+/** What a run used, counted by the gateway from the answers of models: pure sums. */
+import { formatMicroUsd, parseMicroUsd } from '../api/money.js';
+import type { RunUsage } from '../api/v1alpha1/agent-run.js';
+
+/** One answered model call. */
+export interface CallUsage {
+  inputTokens: number;
+  outputTokens: number;
+  /** Undefined when the price is unknown. */
+  costMicroUsd: number | undefined;
+}
+
+/** Nothing used yet, which costs nothing. */
+export const NO_USAGE: RunUsage = {
+  steps: 0,
+  inputTokens: 0,
+  outputTokens: 0,
+  totalTokens: 0,
+  costUsd: formatMicroUsd(0),
+};
+
+/** The sum with one call more. Once a call has no known price, the sum has none. */
+export function addCall(usage: RunUsage, call: CallUsage): RunUsage {
+  const known = parseMicroUsd(usage.costUsd);
+  const inputTokens = usage.inputTokens + call.inputTokens;
+  const outputTokens = usage.outputTokens + call.outputTokens;
+  return {
+    steps: usage.steps + 1,
+    inputTokens,
+    outputTokens,
+    totalTokens: inputTokens + outputTokens,
+    ...(known === undefined || call.costMicroUsd === undefined
+      ? {}
+      : { costUsd: formatMicroUsd(known + call.costMicroUsd) }),
+  };
+}

@@ -1,0 +1,157 @@
+/** What the gateway keeps of the objects that it watches: enough to check a token, pin, serve and finish a run. */
+import { LABEL_RUN, ANNOTATION_PREVIOUS_RUN } from '../api/labels.js';
+import type { ObjectMeta } from '../api/meta.js';
+import { sessionIdOf } from '../api/names.js';
+import { isTerminal } from '../api/run-status.js';
+import type { AgentRun } from '../api/v1alpha1/agent-run.js';
+import type { Agent } from '../api/v1alpha1/agent.js';
+import type { Box } from '../api/v1alpha1/box.js';
+import { controllerOwner } from '../kube/owner-references.js';
+import type { Job, Pod } from '../kube/core-types.js';
+
+/** Index of runs: `namespace/sessionId`. */
+export const RUNS_BY_SESSION = 'session';
+
+/** The value of {@link RUNS_BY_SESSION} for a run. */
+export function sessionKey(run: Pick<AgentRun, 'metadata' | 'spec'>): string {
+  return `${run.metadata.namespace ?? ''}/${sessionIdOf(run)}`;
+}
+
+/** A run without its compressed input; of a finished one only what histories and late calls need. */
+export function projectRun(run: AgentRun): AgentRun {
+  const base = { apiVersion: run.apiVersion, kind: run.kind, metadata: projectMeta(run.metadata) };
+  if (!isTerminal(run)) {
+    const { input, ...spec } = run.spec;
+    const slim =
+      input === undefined ? undefined : { encoding: input.encoding, bytes: input.bytes, sha256: input.sha256 };
+    return {
+      ...base,
+      spec: slim === undefined ? spec : { ...spec, input: slim },
+      ...(run.status === undefined ? {} : { status: run.status }),
+    };
+  }
+  const { agent, sessionId } = run.spec;
+  const { phase, reason, claim, transcript, usageFinal } = run.status ?? { phase: 'running' as const };
+  return {
+    ...base,
+    spec: { agent, ...(sessionId === undefined ? {} : { sessionId }) },
+    status: {
+      phase,
+      ...(reason === undefined ? {} : { reason }),
+      ...(claim === undefined ? {} : { claim }),
+      ...(transcript === undefined ? {} : { transcript }),
+      ...(usageFinal === undefined ? {} : { usageFinal }),
+    },
+  };
+}
+
+function projectMeta(meta: ObjectMeta): ObjectMeta {
+  const { name, namespace, uid, resourceVersion, creationTimestamp, deletionTimestamp } = meta;
+  return {
+    name,
+    ...(namespace === undefined ? {} : { namespace }),
+    ...(uid === undefined ? {} : { uid }),
+    ...(resourceVersion === undefined ? {} : { resourceVersion }),
+    ...(creationTimestamp === undefined ? {} : { creationTimestamp }),
+    ...(deletionTimestamp === undefined ? {} : { deletionTimestamp }),
+  };
+}
+
+/** A pod of a run. */
+export interface RunPodView {
+  namespace: string;
+  name: string;
+  uid: string;
+  /** Label `boxwright.dev/run`. */
+  run: string;
+  jobName: string;
+  jobUid: string;
+  /** True when all containers have ended for good. */
+  ended: boolean;
+}
+
+export function projectRunPod(pod: Pod): RunPodView {
+  const owner = controllerOwner(pod);
+  return {
+    namespace: pod.metadata.namespace ?? '',
+    name: pod.metadata.name,
+    uid: pod.metadata.uid ?? '',
+    run: pod.metadata.labels?.[LABEL_RUN] ?? '',
+    jobName: owner?.kind === 'Job' ? owner.name : '',
+    jobUid: owner?.kind === 'Job' ? owner.uid : '',
+    ended: pod.status?.phase === 'Succeeded' || pod.status?.phase === 'Failed',
+  };
+}
+
+/** The Job of a run. */
+export interface RunJobView {
+  namespace: string;
+  name: string;
+  uid: string;
+  runName: string;
+  runUid: string;
+  /** The latest earlier run of the session, if any. */
+  previousRun?: string;
+}
+
+export function projectRunJob(job: Job): RunJobView {
+  const owner = controllerOwner(job);
+  const previousRun = job.metadata.annotations?.[ANNOTATION_PREVIOUS_RUN];
+  return {
+    namespace: job.metadata.namespace ?? '',
+    name: job.metadata.name,
+    uid: job.metadata.uid ?? '',
+    runName: owner?.kind === 'AgentRun' ? owner.name : '',
+    runUid: owner?.kind === 'AgentRun' ? owner.uid : '',
+    ...(previousRun === undefined ? {} : { previousRun }),
+  };
+}
+
+/** Another gateway pod. */
+export interface GatewayPodView {
+  name: string;
+  uid: string;
+  /** Ready and not being deleted: it can serve the runs that are pinned to it. */
+  serving: boolean;
+}
+
+export function projectGatewayPod(pod: Pod): GatewayPodView {
+  const ready = pod.status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True') === true;
+  return {
+    name: pod.metadata.name,
+    uid: pod.metadata.uid ?? '',
+    serving: ready && pod.metadata.deletionTimestamp === undefined,
+  };
+}
+
+/** What a run needs to know of its agent. */
+export interface AgentView {
+  name: string;
+  uid: string;
+  spec: Pick<
+    Agent['spec'],
+    'handle' | 'name' | 'description' | 'soul' | 'provider' | 'model' | 'temperature' | 'stepLimit' | 'tools'
+  >;
+}
+
+export function projectAgent(agent: Agent): AgentView {
+  const { selfImprovement: _selfImprovement, setup: _setup, paused: _paused, ...spec } = agent.spec;
+  return { name: agent.metadata.name, uid: agent.metadata.uid ?? '', spec };
+}
+
+/** What a run needs to know of its Box. */
+export interface BoxView {
+  name: string;
+  engine: Box['spec']['engine'];
+  executionSeconds: number;
+  heartbeatSeconds: number;
+}
+
+export function projectBox(box: Box): BoxView {
+  return {
+    name: box.metadata.name,
+    engine: box.spec.engine,
+    executionSeconds: box.spec.bounds.executionSeconds,
+    heartbeatSeconds: box.spec.bounds.heartbeatSeconds,
+  };
+}
