@@ -4,6 +4,8 @@
  * controllers, causes) and never ids, URLs or texts of users (DESIGN 7).
  */
 import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from 'prom-client';
+import type { KubeMetrics } from '../kube/metrics.js';
+import type { ControllerMetrics, LeaderMetrics } from '../runtime/metrics.js';
 
 /** A new registry with the metrics of the Node process (memory, event loop, garbage collection) in it. */
 export function createRegistry(component: string): Registry {
@@ -51,29 +53,11 @@ export function createHttpMetrics(registry: Registry): HttpMetrics {
   };
 }
 
-export interface KubeRequestSample {
-  /** get, list, watch, create, replace, patch or delete. */
-  verb: string;
-  /** Plural name of the kind, for example `agentruns`; a subresource follows a slash. */
-  resource: string;
-  /** HTTP status, or `error` when there was no answer. */
-  status: number | 'error';
-  seconds: number;
-}
-
-export interface KubeMetrics {
-  request(sample: KubeRequestSample): void;
-  /** A watch ended and was opened again; `cause` is a word from a closed list (closed, error, stalled, gone). */
-  watchRestarted(resource: string, cause: string): void;
-  /** The informer read the whole list again. */
-  relisted(resource: string, cause: string): void;
-}
-
 /** Requests to the Kubernetes API server, and what happened to the watches. */
 export function createKubeMetrics(registry: Registry): KubeMetrics {
   const requests = new Counter({
     name: 'boxwright_kube_requests_total',
-    help: 'Requests to the Kubernetes API server.',
+    help: 'Requests to the Kubernetes API server; status `none` = no answer.',
     labelNames: ['verb', 'resource', 'status'],
     registers: [registry],
   });
@@ -87,50 +71,31 @@ export function createKubeMetrics(registry: Registry): KubeMetrics {
   const restarts = new Counter({
     name: 'boxwright_watch_restarts_total',
     help: 'Watches that ended and were opened again.',
-    labelNames: ['resource', 'cause'],
+    labelNames: ['resource', 'reason'],
     registers: [registry],
   });
   const relists = new Counter({
     name: 'boxwright_relists_total',
-    help: 'Full lists read again after the first one.',
-    labelNames: ['resource', 'cause'],
+    help: 'Whole lists read by informers, the first one included.',
+    labelNames: ['resource'],
     registers: [registry],
   });
   return {
-    request({ verb, resource, status, seconds }) {
-      requests.inc({ verb, resource, status: String(status) });
+    requested({ verb, resource, status, seconds }) {
+      requests.inc({ verb, resource, status: status === 0 ? 'none' : String(status) });
       if (verb !== 'watch') duration.observe({ verb }, seconds);
     },
-    watchRestarted: (resource, cause) => restarts.inc({ resource, cause }),
-    relisted: (resource, cause) => relists.inc({ resource, cause }),
+    relisted: (resource) => relists.inc({ resource }),
+    watchRestarted: (resource, reason) => restarts.inc({ resource, reason }),
   };
 }
 
-/** What a work queue says about itself when the metrics are read. */
-export interface QueueGauge {
-  /** Keys that wait. */
-  depth(): number;
-  /** Keys that are worked on. */
-  active(): number;
-}
-
-export interface ControllerMetrics {
-  /** One reconcile ended; `result` is a word from a closed list (success, requeue, error, conflict). */
-  reconciled(controller: string, result: string, seconds: number): void;
-  /** A key was put back after a failure. */
-  retried(controller: string): void;
-  /** Depth and active workers of this queue are read at every scrape. */
-  trackQueue(controller: string, queue: QueueGauge): void;
-  /** Whether this process holds the named Lease. */
-  setLeader(lease: string, leading: boolean): void;
-}
-
-/** The metrics of reconcilers, named like those of controller-runtime. */
-export function createControllerMetrics(registry: Registry): ControllerMetrics {
+/** The metrics of reconcilers and Leases, named like those of controller-runtime. */
+export function createControllerMetrics(registry: Registry): ControllerMetrics & LeaderMetrics {
   const results = new Counter({
     name: 'boxwright_controller_reconcile_total',
-    help: 'Reconciles by result.',
-    labelNames: ['controller', 'result'],
+    help: 'Reconciles by outcome.',
+    labelNames: ['controller', 'outcome'],
     registers: [registry],
   });
   const duration = new Histogram({
@@ -142,41 +107,25 @@ export function createControllerMetrics(registry: Registry): ControllerMetrics {
   });
   const retries = new Counter({
     name: 'boxwright_workqueue_retries_total',
-    help: 'Keys put back after a failure.',
+    help: 'Keys put back because their reconcile failed.',
     labelNames: ['controller'],
     registers: [registry],
   });
-  const leader = new Gauge({
-    name: 'boxwright_leader',
-    help: '1 while this process holds the Lease.',
-    labelNames: ['lease'],
-    registers: [registry],
-  });
-  const trackQueue = queueGauges(registry);
+  const depth = gauge(registry, 'boxwright_workqueue_depth', 'Keys that wait for a worker.', 'controller');
+  const active = gauge(registry, 'boxwright_controller_active_workers', 'Workers that are busy.', 'controller');
+  const leader = gauge(registry, 'boxwright_leader', '1 while this process holds the Lease.', 'lease');
   return {
-    reconciled(controller, result, seconds) {
-      results.inc({ controller, result });
+    reconciled(controller, outcome, seconds) {
+      results.inc({ controller, outcome });
       duration.observe({ controller }, seconds);
+      if (outcome === 'error' || outcome === 'conflict') retries.inc({ controller });
     },
-    retried: (controller) => retries.inc({ controller }),
-    trackQueue,
-    setLeader: (lease, leading) => leader.set({ lease }, leading ? 1 : 0),
+    queueDepth: (controller, keys) => depth.set({ controller }, keys),
+    activeWorkers: (controller, workers) => active.set({ controller }, workers),
+    leading: (lease, isLeading) => leader.set({ lease }, isLeading ? 1 : 0),
   };
 }
 
-function queueGauges(registry: Registry): (controller: string, queue: QueueGauge) => void {
-  const queues = new Map<string, QueueGauge>();
-  const gauge = (name: string, help: string, read: (queue: QueueGauge) => number) =>
-    new Gauge({
-      name,
-      help,
-      labelNames: ['controller'],
-      registers: [registry],
-      collect() {
-        for (const [controller, queue] of queues) this.set({ controller }, read(queue));
-      },
-    });
-  gauge('boxwright_workqueue_depth', 'Keys that wait.', (queue) => queue.depth());
-  gauge('boxwright_controller_active_workers', 'Keys that are worked on.', (queue) => queue.active());
-  return (controller, queue) => void queues.set(controller, queue);
+function gauge(registry: Registry, name: string, help: string, label: string): Gauge {
+  return new Gauge({ name, help, labelNames: [label], registers: [registry] });
 }
