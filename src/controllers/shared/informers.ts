@@ -17,6 +17,7 @@ import { Workspaces } from '../../api/v1alpha1/workspace.js';
 import type { Workspace } from '../../api/v1alpha1/workspace.js';
 import { LimitRanges, Namespaces, NetworkPolicies, ResourceQuotas, ServiceAccounts } from '../../kube/core-types.js';
 import type { InformerOptions } from '../../kube/types.js';
+import { RoleBindings } from './role-bindings.js';
 
 /** Names of the indexes. Values: a namespace, `<namespace>/<agent>`, the name of a Workspace. */
 export const BY_NAMESPACE = 'namespace';
@@ -107,3 +108,4 @@ export const serviceAccountInformer = managedInformer(ServiceAccounts);
 export const networkPolicyInformer = managedInformer(NetworkPolicies);
 export const resourceQuotaInformer = managedInformer(ResourceQuotas);
 export const limitRangeInformer = managedInformer(LimitRanges);
+export const roleBindingInformer = managedInformer(RoleBindings);

@@ -1,0 +1,66 @@
+/** Box -> hardened namespace. This file says what wakes a Box and in which order it is worked on. */
+import type { ObjectMeta } from '../../api/meta.js';
+import { boxNamespace, boxOfNamespace } from '../../api/names.js';
+import { Boxes } from '../../api/v1alpha1/box.js';
+import type { Cache } from '../../kube/types.js';
+import type { ReconcileResult } from '../../runtime/controller.js';
+import { runSteps } from '../../runtime/steps.js';
+import { all } from '../shared/controller-part.js';
+import type { ControllerPart } from '../shared/controller-part.js';
+import { CountMirror } from '../shared/count-mirror.js';
+import { BY_WORKSPACE } from '../shared/informers.js';
+import { patchStatus } from '../shared/status-patch.js';
+import type { BoxDependencies } from './dependencies.js';
+import { boxSteps } from './steps.js';
+
+/** The controller of Box. */
+export function createBoxController(deps: BoxDependencies): ControllerPart {
+  const mirror = new CountMirror(deps.clock);
+  const steps = boxSteps(deps, mirror);
+  return {
+    name: 'box',
+    workers: 4,
+    watch: (enqueue) => watchBox(deps, enqueue),
+    async reconcile(key, signal): Promise<ReconcileResult | void> {
+      const box = deps.caches.boxes.get(key);
+      if (box === undefined) return mirror.settle(key);
+      return await runSteps({
+        object: box,
+        inputs: { namespace: boxNamespace(box.metadata.name) },
+        steps,
+        writeStatus: (draft, abort) => patchStatus(deps.api, { type: Boxes, before: box, draft }, abort),
+        signal,
+      });
+    },
+  };
+}
+
+function watchBox({ caches, counts }: BoxDependencies, enqueue: (key: string) => void): () => void {
+  const enqueueNamespace = (namespace: string | undefined) => {
+    const box = namespace === undefined ? undefined : boxOfNamespace(namespace);
+    if (box !== undefined) enqueue(box);
+  };
+  const contents = [
+    caches.agents,
+    caches.triggers,
+    caches.serviceAccounts,
+    caches.networkPolicies,
+    caches.resourceQuotas,
+    caches.limitRanges,
+  ] as readonly Cache<{ metadata: ObjectMeta }>[];
+  return all([
+    caches.boxes.onChange(({ key }) => enqueue(key)),
+    caches.namespaces.onChange(({ key }) => enqueueNamespace(key)),
+    caches.workspaces.onChange(({ key }) => {
+      for (const box of caches.boxes.byIndex(BY_WORKSPACE, key)) enqueue(box.metadata.name);
+    }),
+    ...contents.map((cache) =>
+      cache.onChange(({ current, previous }) => enqueueNamespace((current ?? previous)?.metadata.namespace)),
+    ),
+    // Runs come and go often: they matter through the counts, and one by one only while a Box is being deleted.
+    caches.runs.onChange(({ previous, current }) => {
+      if (current === undefined) enqueueNamespace(previous?.metadata.namespace);
+    }),
+    counts.onChange(enqueueNamespace),
+  ]);
+}

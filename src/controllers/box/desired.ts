@@ -1,0 +1,100 @@
+/** Everything that stands in the namespace of a Box, as a pure function of Box and settings (DESIGN 7). */
+import { LABEL_BOX, LABEL_MANAGED_BY, LABEL_WORKSPACE, MANAGED_BY } from '../../api/labels.js';
+import type { ObjectMeta } from '../../api/meta.js';
+import { boxNamespace } from '../../api/names.js';
+import { Boxes } from '../../api/v1alpha1/box.js';
+import type { Box } from '../../api/v1alpha1/box.js';
+import type { LimitRange, Namespace, NetworkPolicy, ResourceQuota, ServiceAccount } from '../../kube/core-types.js';
+import { controllerReference } from '../../kube/owner-references.js';
+import type { NamespaceOwner } from '../shared/namespace.js';
+import { networkPolicySpecs } from './network-policies.js';
+import type { NetworkSettings } from './network-policies.js';
+
+/** Service account of run pods: no rights, and no token mounted but the one that the Job asks for. */
+export const RUNNER_SERVICE_ACCOUNT = 'boxwright-runner';
+export const RESOURCE_QUOTA = 'boxwright-quota';
+export const LIMIT_RANGE = 'boxwright-defaults';
+
+export interface BoxObjects {
+  serviceAccount: ServiceAccount;
+  networkPolicies: NetworkPolicy[];
+  resourceQuota: ResourceQuota;
+  limitRange: LimitRange;
+}
+
+function boxLabels(box: Box): Record<string, string> {
+  return {
+    [LABEL_MANAGED_BY]: MANAGED_BY,
+    [LABEL_BOX]: box.metadata.name,
+    [LABEL_WORKSPACE]: box.spec.workspace,
+  };
+}
+
+const POD_SECURITY_LABELS = Object.fromEntries(
+  ['enforce', 'warn', 'audit'].map((mode) => [`pod-security.kubernetes.io/${mode}`, 'restricted']),
+);
+
+/** The hardened namespace, owned by the Box. */
+export function desiredNamespace(box: Box): Namespace {
+  return {
+    apiVersion: 'v1',
+    kind: 'Namespace',
+    metadata: {
+      name: boxNamespace(box.metadata.name),
+      labels: { ...boxLabels(box), ...POD_SECURITY_LABELS },
+      ownerReferences: [controllerReference(Boxes, box)],
+    },
+  };
+}
+
+/** Name and UID under which a Box owns its namespace. */
+export function ownerOf(box: Box): NamespaceOwner {
+  return { name: box.metadata.name, uid: box.metadata.uid ?? '' };
+}
+
+/** Labels that an adopted namespace loses again with its Box; the Pod Security level stays. */
+export const LABELS_OF_ADOPTION = [LABEL_MANAGED_BY, LABEL_BOX, LABEL_WORKSPACE] as const;
+
+/** The objects inside the namespace. They carry an owner reference as a backstop only. */
+export function desiredObjects(box: Box, settings: NetworkSettings): BoxObjects {
+  const metadata = (name: string): ObjectMeta => ({
+    name,
+    namespace: boxNamespace(box.metadata.name),
+    labels: boxLabels(box),
+    ownerReferences: [controllerReference(Boxes, box)],
+  });
+  const policies = Object.entries(networkPolicySpecs(box.spec.egress, settings));
+  return {
+    serviceAccount: {
+      apiVersion: 'v1',
+      kind: 'ServiceAccount',
+      metadata: metadata(RUNNER_SERVICE_ACCOUNT),
+      automountServiceAccountToken: false,
+    },
+    networkPolicies: policies.map(([name, spec]) => ({
+      apiVersion: 'networking.k8s.io/v1',
+      kind: 'NetworkPolicy',
+      metadata: metadata(name),
+      spec,
+    })),
+    resourceQuota: {
+      apiVersion: 'v1',
+      kind: 'ResourceQuota',
+      metadata: metadata(RESOURCE_QUOTA),
+      spec: { hard: quotaOf(box) },
+    },
+    limitRange: { apiVersion: 'v1', kind: 'LimitRange', metadata: metadata(LIMIT_RANGE), spec: limitsOf(box) },
+  };
+}
+
+function quotaOf(box: Box): Record<string, string> {
+  const { pods, cpu, memory } = box.spec.quota;
+  return { pods: String(pods), 'limits.cpu': cpu, 'limits.memory': memory };
+}
+
+/** Without limits of its own a container would be refused by the quota. Run pods state all of theirs. */
+function limitsOf(box: Box): { limits: Record<string, unknown>[] } {
+  const { cpu, memory, ephemeralStorage } = box.spec.resources;
+  const amounts = { cpu, memory, 'ephemeral-storage': ephemeralStorage };
+  return { limits: [{ type: 'Container', default: amounts, defaultRequest: amounts }] };
+}

@@ -1,0 +1,87 @@
+/**
+ * The end of a Box (DESIGN 3, "Exact numbers"): its runs, triggers and agents first, so that every run is counted while
+ * its owners exist; then the namespace if it is ours; then the Box is released. Nothing waits for the garbage collector.
+ */
+import { AgentRuns } from '../../api/v1alpha1/agent-run.js';
+import { AgentTriggers } from '../../api/v1alpha1/agent-trigger.js';
+import { Agents } from '../../api/v1alpha1/agent.js';
+import { Boxes } from '../../api/v1alpha1/box.js';
+import type { Box } from '../../api/v1alpha1/box.js';
+import type { KubeObject, ResourceType } from '../../api/meta.js';
+import { LimitRanges, Namespaces, NetworkPolicies, ResourceQuotas, ServiceAccounts } from '../../kube/core-types.js';
+import { DONE, requeueAfter } from '../../runtime/steps.js';
+import type { StepResult } from '../../runtime/steps.js';
+import { deleteObjects } from '../shared/delete-objects.js';
+import { releaseFinalizer } from '../shared/finalizer.js';
+import { BY_NAMESPACE } from '../shared/informers.js';
+import { ANNOTATION_ADOPTED_BY, namespaceClaim, readNamespace, removeNamespace } from '../shared/namespace.js';
+import { setReady } from '../shared/ready.js';
+import type { BoxDependencies, BoxInputs } from './dependencies.js';
+import { LABELS_OF_ADOPTION, desiredObjects, ownerOf } from './desired.js';
+import { INTERNET_POLICY } from './network-policies.js';
+
+/** Cache events wake the Box earlier; this is for an event that never comes and for the next batch of deletes. */
+const RECHECK_MS = 2_000;
+
+/** One round of the deletion; called until the finalizer is gone. */
+export async function finalizeBox(
+  deps: BoxDependencies,
+  draft: Box,
+  { namespace }: BoxInputs,
+  signal: AbortSignal,
+): Promise<StepResult> {
+  const live = await readNamespace(deps.api, namespace, signal);
+  const claim = live === undefined ? 'foreign' : namespaceClaim(live, ownerOf(draft));
+  const isOurs = claim === 'owned' || claim === 'adopted';
+  if (isOurs && (await deleteChildren(deps, namespace, claim === 'adopted', signal))) {
+    const message = 'the Box is being deleted; it waits until its runs, triggers and agents are gone';
+    setReady(draft, { reason: 'Deleting', message }, deps.clock);
+    return requeueAfter(RECHECK_MS);
+  }
+  if (claim === 'adopted') await leaveNamespace(deps, draft, namespace, signal);
+  if (!(await removeNamespace(deps.api, namespace, ownerOf(draft), signal))) return requeueAfter(RECHECK_MS);
+  await releaseFinalizer(deps.api, Boxes, draft, signal);
+  deps.log.info({ box: draft.metadata.name }, 'box released');
+  return DONE;
+}
+
+/** Asks for the deletion of what is left; true while something is. */
+async function deleteChildren(
+  { api, caches }: BoxDependencies,
+  namespace: string,
+  isAdopted: boolean,
+  signal: AbortSignal,
+): Promise<boolean> {
+  // Triggers and agents first: nothing new starts while the runs go.
+  const kinds: [ResourceType, readonly Pick<KubeObject, 'metadata'>[]][] = [
+    [AgentTriggers, caches.triggers.byIndex(BY_NAMESPACE, namespace)],
+    [Agents, caches.agents.byIndex(BY_NAMESPACE, namespace)],
+    [AgentRuns, caches.runs.byIndex(BY_NAMESPACE, namespace)],
+  ];
+  for (const [type, objects] of kinds) await deleteObjects(api, type, objects, signal);
+  if (kinds.some(([, objects]) => objects.length > 0)) return true;
+  // Our own namespace takes latecomers with it. In an adopted one they would stay, so look past the cache.
+  if (!isAdopted) return false;
+  for (const [type] of kinds) {
+    const { items } = await api.list(type, { namespace, signal });
+    if (items.length > 0) {
+      await deleteObjects(api, type, items, signal);
+      return true;
+    }
+  }
+  return false;
+}
+
+/** Removes our objects and marks from an adopted namespace; everything else in it stays. */
+async function leaveNamespace(deps: BoxDependencies, box: Box, namespace: string, signal: AbortSignal): Promise<void> {
+  const { api } = deps;
+  const desired = desiredObjects(box, deps.network);
+  const internet = { metadata: { name: INTERNET_POLICY, namespace } };
+  await deleteObjects(api, ServiceAccounts, [desired.serviceAccount], signal);
+  await deleteObjects(api, ResourceQuotas, [desired.resourceQuota], signal);
+  await deleteObjects(api, LimitRanges, [desired.limitRange], signal);
+  await deleteObjects(api, NetworkPolicies, [...desired.networkPolicies, internet], signal);
+  const labels = Object.fromEntries(LABELS_OF_ADOPTION.map((label) => [label, null]));
+  const body = { metadata: { labels, annotations: { [ANNOTATION_ADOPTED_BY]: null } } };
+  await api.patch(Namespaces, { name: namespace }, body, { type: 'merge', signal });
+}

@@ -1,0 +1,101 @@
+/**
+ * Keeps one built-in object as we want it: created when missing, repaired when it drifted, and not written when it is
+ * right. Fields that we do not name (image pull secrets of a service account, labels of others) stay.
+ */
+import { isDeepStrictEqual } from 'node:util';
+import { objectKey } from '../../api/meta.js';
+import type { KubeObject, ObjectMeta, ResourceType } from '../../api/meta.js';
+import { isAlreadyExists } from '../../kube/errors.js';
+import type { Cache, KubeApi } from '../../kube/types.js';
+import { refOf } from './finalizer.js';
+import { sameQuantity } from './quantity.js';
+
+export type ObjectWriter = Pick<KubeApi, 'get' | 'create' | 'replace'>;
+
+export interface EnsuredObject<T extends KubeObject> {
+  type: ResourceType<T>;
+  /** Objects that carry our label; one that lost it is found by name. */
+  cache: Pick<Cache<T>, 'get'>;
+  desired: T;
+}
+
+/** Creates or repairs. An object of our name in our namespace is ours, whoever made it. */
+export async function ensureObject<T extends KubeObject>(
+  api: ObjectWriter,
+  { type, cache, desired }: EnsuredObject<T>,
+  signal: AbortSignal,
+): Promise<void> {
+  const actual = cache.get(objectKey(desired.metadata)) ?? (await createOrRead(api, type, desired, signal));
+  if (isAsDesired(actual, desired)) return;
+  await api.replace(type, repaired(actual, desired), { signal });
+}
+
+async function createOrRead<T extends KubeObject>(
+  api: ObjectWriter,
+  type: ResourceType<T>,
+  desired: T,
+  signal: AbortSignal,
+): Promise<T> {
+  try {
+    return await api.create(type, desired, { signal });
+  } catch (error) {
+    if (!isAlreadyExists(error)) throw error;
+    return await api.get(type, refOf(desired.metadata), { signal });
+  }
+}
+
+/** Whether every field that we name has our value: exactly, since an added selector or rule changes what a policy means. */
+export function isAsDesired(actual: KubeObject, desired: KubeObject): boolean {
+  if (!isSubset(actual.metadata.labels, desired.metadata.labels)) return false;
+  if (!hasOwners(actual.metadata, desired.metadata)) return false;
+  return Object.entries(bodyOf(desired)).every(([field, value]) =>
+    isSame((actual as unknown as Record<string, unknown>)[field], value),
+  );
+}
+
+/** The object to write: ours over what is there, under the version that was seen. */
+export function repaired<T extends KubeObject>(actual: T, desired: T): T {
+  const owners = desired.metadata.ownerReferences;
+  return {
+    ...actual,
+    ...bodyOf(desired),
+    metadata: {
+      ...actual.metadata,
+      labels: { ...actual.metadata.labels, ...desired.metadata.labels },
+      ...(owners === undefined ? {} : { ownerReferences: owners }),
+    },
+  };
+}
+
+function bodyOf(object: KubeObject): Record<string, unknown> {
+  const { apiVersion: _version, kind: _kind, metadata: _metadata, ...body } = object;
+  return body;
+}
+
+function isSubset(actual: Record<string, string> = {}, wanted: Record<string, string> = {}): boolean {
+  return Object.entries(wanted).every(([key, value]) => actual[key] === value);
+}
+
+function hasOwners(actual: ObjectMeta, desired: ObjectMeta): boolean {
+  return (desired.ownerReferences ?? []).every((wanted) =>
+    (actual.ownerReferences ?? []).some(
+      ({ uid, controller }) => uid === wanted.uid && controller === wanted.controller,
+    ),
+  );
+}
+
+/** Deep equality in which `1024Mi` is `1Gi`. */
+function isSame(actual: unknown, wanted: unknown): boolean {
+  if (typeof actual === 'string' && typeof wanted === 'string') return sameQuantity(actual, wanted);
+  if (!isContainer(actual) || !isContainer(wanted) || Array.isArray(actual) !== Array.isArray(wanted)) {
+    return isDeepStrictEqual(actual, wanted);
+  }
+  const keys = Object.keys(wanted);
+  return (
+    Object.keys(actual).length === keys.length && keys.every((key) => key in actual && isSame(actual[key], wanted[key]))
+  );
+}
+
+function isContainer(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null;
+}

@@ -1,0 +1,32 @@
+/** The condition Ready, in the same way for every kind. */
+import { setCondition } from '../../api/conditions.js';
+import type { ObjectMeta } from '../../api/meta.js';
+import type { Condition } from '../../api/v1alpha1/common.js';
+import type { Clock } from '../../runtime/clock.js';
+import { isoNow } from '../../runtime/clock.js';
+
+export const READY = 'Ready';
+
+/** Why something is not ready; undefined = it is. */
+export interface NotReady {
+  reason: string;
+  message: string;
+}
+
+export interface Conditioned {
+  metadata: ObjectMeta;
+  status?: { conditions?: Condition[] | undefined };
+}
+
+/** Sets Ready in the draft's status: True, or False with the reason. */
+export function setReady(draft: Conditioned, notReady: NotReady | undefined, clock: Clock): void {
+  const { generation } = draft.metadata;
+  const input = {
+    type: READY,
+    status: notReady === undefined ? ('True' as const) : ('False' as const),
+    reason: notReady?.reason ?? READY,
+    message: notReady?.message ?? '',
+    ...(generation === undefined ? {} : { observedGeneration: generation }),
+  };
+  draft.status = { ...draft.status, conditions: setCondition(draft.status?.conditions, input, isoNow(clock)) };
+}
