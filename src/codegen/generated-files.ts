@@ -2,6 +2,7 @@
 import { stringify } from 'yaml';
 import { toCustomResourceDefinition } from '../api/crd.js';
 import { ALL_KINDS } from '../api/v1alpha1/index.js';
+import { chartValuesSchema } from './chart-values.js';
 import { reasonsDoc } from './reasons-doc.js';
 import { resourcesDoc } from './resources-doc.js';
 
@@ -17,6 +18,7 @@ export function generatedFiles(): Map<string, string> {
     files.set(`crds/${name}`, text);
     files.set(`charts/boxwright/files/crds/${name}`, text);
   }
+  files.set('charts/boxwright/values.schema.json', `${JSON.stringify(chartValuesSchema(), null, 2)}\n`);
   files.set('docs/reasons.md', reasonsDoc());
   files.set('docs/reference/resources.md', resourcesDoc());
   return files;

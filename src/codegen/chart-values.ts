@@ -1,0 +1,57 @@
+/** The values of the Helm chart as a schema: charts/boxwright/values.schema.json comes from here; unknown keys are refused. */
+import { z } from 'zod';
+
+const Quantity = z.union([z.string(), z.number()]);
+const Resources = z.strictObject({
+  requests: z.record(z.string(), Quantity).optional(),
+  limits: z.record(z.string(), Quantity).optional(),
+});
+const replicas = z.int().min(1).max(50).describe('Pods of this process.');
+
+export const ChartValues = z.strictObject({
+  publicUrl: z
+    .string()
+    .regex(/^(https?:\/\/[^\s/]+(\/[^\s]*)?)?$/)
+    .describe('Address under which clients reach the API. Required for an install.'),
+  image: z.strictObject({
+    repository: z.string().min(1),
+    tag: z.string(),
+    pullPolicy: z.enum(['Always', 'IfNotPresent', 'Never']),
+    pullSecrets: z.array(z.string()),
+  }),
+  logLevel: z.enum(['error', 'warn', 'info', 'debug']),
+  api: z.strictObject({
+    replicas,
+    resources: Resources,
+    service: z.strictObject({
+      type: z.enum(['ClusterIP', 'NodePort', 'LoadBalancer']),
+      port: z.int().min(1).max(65_535),
+      nodePort: z.int().min(0).max(65_535),
+    }),
+    ingress: z.strictObject({
+      enabled: z.boolean(),
+      className: z.string(),
+      host: z.string(),
+      tlsSecretName: z.string(),
+      annotations: z.record(z.string(), z.string()),
+    }),
+  }),
+  gateway: z.strictObject({ replicas, resources: Resources }),
+  controller: z.strictObject({
+    replicas,
+    resources: Resources,
+    maxRunning: z.int().min(1).describe('Runs of the installation that may work at once.'),
+  }),
+  clusterCidrs: z.array(z.string()).describe('Ranges of the cluster that runs must never reach.'),
+  admission: z.strictObject({
+    podCreators: z.array(z.string()).min(1).describe('User names that create the pods of Jobs.'),
+    systemUserPrefixes: z.array(z.string()).min(1).describe('User name prefixes of built-in controllers.'),
+  }),
+  crds: z.strictObject({ install: z.boolean() }),
+  global: z.looseObject({}).optional().describe('Set by parent charts.'),
+});
+
+/** The JSON Schema that Helm checks. */
+export function chartValuesSchema(): object {
+  return z.toJSONSchema(ChartValues, { target: 'draft-7', io: 'input', reused: 'inline' });
+}
