@@ -19,6 +19,7 @@ type kind struct {
 // kindNode is the name that kind gives to the container.
 const kindNode = clusterName + "-control-plane"
 
+// kind itself already keeps the kubelet from evicting pods and removing images on a full disk.
 const kindConfig = `kind: Cluster
 apiVersion: kind.x-k8s.io/v1alpha4
 nodes:
@@ -37,9 +38,6 @@ nodes:
     maxPods: 200
     podPidsLimit: 1024
     serializeImagePulls: false
-    imageGCHighThresholdPercent: 100
-    imageGCLowThresholdPercent: 99
-    evictionHard: {}
 `
 
 func (k *kind) up() error {
