@@ -63,10 +63,14 @@ export function describeConfig(schema: z.ZodObject): ConfigVariable[] {
     return {
       variable: variableName(key),
       required: !unset.success,
-      ...(unset.data === undefined ? {} : { default: String(unset.data) }),
+      ...(unset.data === undefined ? {} : { default: textOf(unset.data) }),
       description: (field as z.ZodType).description ?? '',
     };
   });
+}
+
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : JSON.stringify(value);
 }
 
 /** The variables as a Markdown table for the docs. */

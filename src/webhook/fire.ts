@@ -5,9 +5,10 @@
 import type { AgentRef } from '../api/names.js';
 import { MAX_MESSAGE_BYTES } from '../api/v1alpha1/agent-run.js';
 import type { Clock } from '../runtime/clock.js';
-import type { Backlog, BacklogScope } from '../services/backlog.js';
 import { ACKNOWLEDGE_MS, StartRunError } from '../services/start-run.js';
 import type { StartRunRequest, StartedRun } from '../services/start-run.js';
+import { exceededBacklog } from './backlog.js';
+import type { BacklogReader, BacklogScope } from './backlog.js';
 import { MAX_SHOWN_BYTES, renderPayloadBlock } from './payload-block.js';
 
 /** What a fire needs to know of a trigger. */
@@ -39,7 +40,7 @@ export interface FireRequest {
 export interface FireDeps {
   /** {@link startRun} of the services with its dependencies bound. */
   startRun(request: StartRunRequest, signal: AbortSignal): Promise<StartedRun>;
-  backlog: Backlog;
+  backlog: BacklogReader;
   clock: Clock;
 }
 
@@ -53,7 +54,7 @@ export type FireOutcome = ({ fired: true } & StartedRun) | { fired: false; cause
  * call opens a session of its own (spec 4.3.5). Rejects only for an error in our own code.
  */
 export async function fireTrigger(request: FireRequest, deps: FireDeps): Promise<FireOutcome> {
-  const scope = deps.backlog.exceeded(request.trigger.agent);
+  const scope = exceededBacklog(deps.backlog, request.trigger.agent);
   if (scope !== undefined) return { fired: false, cause: `backlog_${scope}` };
   const timeout = new AbortController();
   const cancel = deps.clock.after(ACKNOWLEDGE_MS, () => timeout.abort());

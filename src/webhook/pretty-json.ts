@@ -26,7 +26,7 @@ const NUMBER = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
 const WORDS = ['true', 'false', 'null'];
 /** Longer numbers are no JSON that a sender means; the bound keeps one number from being most of the work. */
 const MAX_NUMBER = 1024;
-const ESCAPES = new Set([...'"\\/bfnrtu'].map((character) => character.charCodeAt(0)));
+const ESCAPES = new Set(Buffer.from('"\\/bfnrtu'));
 
 /** Both are thrown inside the printer and never outside of it. */
 class NotJson extends Error {}

@@ -1,0 +1,50 @@
+/**
+ * The stated budget of waiting and running runs (DESIGN 8). It protects etcd and the API server from callers without a
+ * rate limit (spec 8): only beyond it a call is turned away.
+ */
+import type { AgentRef } from '../api/names.js';
+
+/** Runs without an outcome, and the bytes of input that they store. */
+export interface BacklogCount {
+  runs: number;
+  bytes: number;
+}
+
+/** Counts of live runs, kept by the caches: reading one costs no pass over runs and no request. */
+export interface BacklogReader {
+  installation(): BacklogCount;
+  box(box: string): BacklogCount;
+  agent(box: string, agent: string): BacklogCount;
+}
+
+/** Each limit is the count at which the next call is turned away. */
+export interface BacklogLimits {
+  installation: BacklogCount;
+  box: BacklogCount;
+}
+
+const MIB = 1024 * 1024;
+
+export const BACKLOG_LIMITS: BacklogLimits = {
+  installation: { runs: 20_000, bytes: 256 * MIB },
+  box: { runs: 10_000, bytes: 64 * MIB },
+};
+
+/** Which budget is used up. */
+export type BacklogScope = 'agent' | 'box' | 'installation';
+
+/** The widest budget that has no room for a run of this agent, or undefined. One agent takes at most half of its Box. */
+export function exceededBacklog(
+  reader: BacklogReader,
+  ref: AgentRef,
+  limits: BacklogLimits = BACKLOG_LIMITS,
+): BacklogScope | undefined {
+  if (isFull(reader.installation(), limits.installation)) return 'installation';
+  if (isFull(reader.box(ref.box), limits.box)) return 'box';
+  const half: BacklogCount = { runs: limits.box.runs / 2, bytes: limits.box.bytes / 2 };
+  return isFull(reader.agent(ref.box, ref.agent), half) ? 'agent' : undefined;
+}
+
+function isFull(count: BacklogCount, limit: BacklogCount): boolean {
+  return count.runs >= limit.runs || count.bytes >= limit.bytes;
+}

@@ -1,0 +1,171 @@
+/**
+ * One call of a trigger URL, in the order of DESIGN 4 ("Webhook fire"). Up to the check of the method every refusal is
+ * the same 404 after the same work, so that nobody learns which agents and triggers exist.
+ */
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { AgentRef } from '../api/names.js';
+import { TRIGGER_METHODS } from '../api/v1alpha1/agent-trigger.js';
+import type { TriggerMethod } from '../api/v1alpha1/agent-trigger.js';
+import type { HttpMetrics } from '../observability/metrics.js';
+import type { Logger } from '../observability/logger.js';
+import type { TokenCheck } from '../services/trigger-token.js';
+import { fireTrigger } from './fire.js';
+import type { FireDeps, FireableTrigger } from './fire.js';
+import type { WebhookMetrics, WebhookOutcome } from './metrics.js';
+import { isPassiveVisit } from './passive-visit.js';
+import { BODY_TOO_LARGE, HEAD_OK, NOT_FOUND, NO_CONTENT, accepted, methodNotAllowed, sendReply } from './replies.js';
+import type { Reply } from './replies.js';
+import { readRequestBody } from './request-body.js';
+import { TRIGGER_ROUTE, parseTriggerPath, splitUrl } from './trigger-path.js';
+import type { TriggerPath } from './trigger-path.js';
+
+/** A trigger as the URL's handler sees it. */
+export interface TriggerTarget extends FireableTrigger {
+  tokenId: string | undefined;
+  keyId: string | undefined;
+  enabled: boolean;
+  methods: readonly TriggerMethod[];
+}
+
+export interface WebhookDeps extends FireDeps {
+  /** From the caches without a request; live only while a watch is behind (DESIGN 4, Write barrier). */
+  triggers: { find(agent: AgentRef, slug: string, signal: AbortSignal): Promise<TriggerTarget | undefined> };
+  /** One HMAC a call, also for a trigger that does not exist. */
+  tokenMatches(check: TokenCheck, presented: string): boolean;
+  metrics: WebhookMetrics;
+  http: HttpMetrics;
+  logger: Logger;
+}
+
+/** Longest look-up, which is a live read only while a watch is behind. */
+const LOOKUP_TIMEOUT_MS = 5_000;
+
+/** How a call ends. */
+interface Verdict {
+  outcome: WebhookOutcome;
+  reply: Reply;
+  /** For the log; never a part of the URL that was not checked. */
+  fields?: Record<string, unknown>;
+}
+
+/** The call may fire this trigger. */
+interface Admitted {
+  trigger: TriggerTarget;
+}
+
+/** Answers one call. Never rejects. */
+export async function handleTriggerCall(
+  request: IncomingMessage,
+  response: ServerResponse,
+  deps: WebhookDeps,
+): Promise<void> {
+  const started = deps.clock.monotonic();
+  const receivedAt = deps.clock.now();
+  let keepAlive = false;
+  let verdict: Verdict;
+  try {
+    const judged = await judge(request, deps);
+    const { state, body, drained } = await readRequestBody(request, 'trigger' in judged, deps.clock);
+    keepAlive = drained;
+    if (!('trigger' in judged)) verdict = judged;
+    else if (state !== 'complete') verdict = { outcome: `body_${state}`, reply: BODY_REPLIES[state] };
+    else verdict = await fire(request, judged.trigger, { body, receivedAt }, deps);
+  } catch (error) {
+    verdict = { outcome: 'internal_error', reply: NOT_FOUND, fields: { err: error } };
+  }
+  sendReply(response, verdict.reply, keepAlive);
+  report(verdict, request.method ?? '', (deps.clock.monotonic() - started) / 1000, deps);
+}
+
+const BODY_REPLIES = { too_large: BODY_TOO_LARGE, stalled: NOT_FOUND, aborted: NOT_FOUND } as const;
+
+/** Everything that is decided before the body is read. */
+async function judge(request: IncomingMessage, deps: WebhookDeps): Promise<Verdict | Admitted> {
+  const method = request.method ?? '';
+  if (method === 'HEAD') return { outcome: 'head', reply: HEAD_OK };
+  if (method === 'OPTIONS') return { outcome: 'options', reply: NO_CONTENT };
+  if (isPassiveVisit(method, request.headers)) return { outcome: 'passive', reply: NO_CONTENT };
+  const path = parseTriggerPath(splitUrl(request.url ?? '').path);
+  const found = await authorize(path, deps);
+  if ('trigger' in found) {
+    const { methods } = found.trigger;
+    if ((methods as readonly string[]).includes(method)) return found;
+    return { outcome: 'method', reply: methodNotAllowed(method, methods) };
+  }
+  // No trigger accepts any other method, so this answer tells nothing about the URL (tools.md 5).
+  if ((TRIGGER_METHODS as readonly string[]).includes(method)) return found;
+  return { outcome: 'method', reply: methodNotAllowed(method, TRIGGER_METHODS) };
+}
+
+/** The trigger that the URL opens. A look-up and one HMAC stand on every way, whatever is wrong with the URL. */
+async function authorize(path: TriggerPath | undefined, deps: WebhookDeps): Promise<Verdict | Admitted> {
+  const { trigger, failure } = path === undefined ? {} : await lookUp(path, deps);
+  const { agentId = '', slug = '', token = '' } = path ?? {};
+  const check: TokenCheck = { agentId, slug, tokenId: trigger?.tokenId, keyId: trigger?.keyId };
+  const matches = deps.tokenMatches(check, token);
+  if (failure !== undefined) return { outcome: 'lookup_failed', reply: NOT_FOUND, fields: { err: failure } };
+  if (trigger === undefined || !matches) return { outcome: 'unknown', reply: NOT_FOUND };
+  if (!trigger.enabled) return { outcome: 'disabled', reply: NOT_FOUND, fields: namesOf(trigger) };
+  return { trigger };
+}
+
+async function lookUp(path: TriggerPath, deps: WebhookDeps): Promise<{ trigger?: TriggerTarget; failure?: unknown }> {
+  const timeout = new AbortController();
+  const cancel = deps.clock.after(LOOKUP_TIMEOUT_MS, () => timeout.abort());
+  try {
+    const trigger = await deps.triggers.find(path.agent, path.slug, timeout.signal);
+    return trigger === undefined ? {} : { trigger };
+  } catch (failure) {
+    return { failure };
+  } finally {
+    cancel();
+  }
+}
+
+async function fire(
+  request: IncomingMessage,
+  trigger: TriggerTarget,
+  { body, receivedAt }: { body: Buffer; receivedAt: number },
+  deps: WebhookDeps,
+): Promise<Verdict> {
+  const result = await fireTrigger(
+    {
+      trigger,
+      method: request.method ?? '',
+      contentType: request.headers['content-type'],
+      body,
+      query: splitUrl(request.url ?? '').query,
+      receivedAt,
+      actor: 'trigger',
+    },
+    deps,
+  );
+  if (!result.fired) {
+    return { outcome: result.cause, reply: NOT_FOUND, fields: { ...namesOf(trigger), err: result.error } };
+  }
+  const { runId, sessionId } = result;
+  return {
+    outcome: 'fired',
+    reply: accepted(runId, sessionId, trigger.slug),
+    fields: { ...namesOf(trigger), runId, bytes: body.length },
+  };
+}
+
+function namesOf(trigger: TriggerTarget): Record<string, string> {
+  return { ...trigger.agent, trigger: trigger.slug };
+}
+
+/** What a person looks for in the log; strangers' calls are only counted, so that they cannot fill it. */
+const LEVELS: Partial<Record<WebhookOutcome, 'info' | 'error'>> = { fired: 'info', internal_error: 'error' };
+const QUIET: ReadonlySet<WebhookOutcome> = new Set(['head', 'options', 'passive', 'unknown', 'method']);
+
+function report(verdict: Verdict, method: string, seconds: number, deps: WebhookDeps): void {
+  const { outcome, reply, fields } = verdict;
+  deps.metrics.called(outcome);
+  deps.http.observe({ route: TRIGGER_ROUTE, method, status: reply.status, seconds });
+  const level = QUIET.has(outcome) ? 'debug' : (LEVELS[outcome] ?? 'warn');
+  deps.logger[level](
+    { route: TRIGGER_ROUTE, method, status: reply.status, outcome, seconds, ...fields },
+    'trigger URL',
+  );
+}
