@@ -3,9 +3,10 @@
  */
 import { Pool } from 'undici';
 import type { Dispatcher } from 'undici';
+import { boundedSignal } from '../runtime/bounded-signal.js';
+import type { BoundedSignal } from '../runtime/bounded-signal.js';
 import type { Clock } from '../runtime/clock.js';
 import { sleep } from '../runtime/clock.js';
-import { Deadline } from './deadline.js';
 import { KubeApiError, KubeConnectionError } from './errors.js';
 import type { StatusDetails } from './errors.js';
 import { readJsonLines } from './json-lines.js';
@@ -78,7 +79,7 @@ class PooledTransport implements KubeTransport {
   }
 
   async request(request: KubeRequest): Promise<unknown> {
-    const deadline = new Deadline(this.#options.clock, this.#timeoutMs, request.signal);
+    const deadline = boundedSignal(this.#options.clock, this.#timeoutMs, request.signal);
     try {
       const answer = await this.#send(this.#calls, request, deadline);
       return JSON.parse(await answer.body.text()) as unknown;
@@ -90,7 +91,7 @@ class PooledTransport implements KubeTransport {
   }
 
   async watch(request: KubeRequest): Promise<AsyncIterable<unknown>> {
-    const deadline = new Deadline(this.#options.clock, this.#timeoutMs, request.signal);
+    const deadline = boundedSignal(this.#options.clock, this.#timeoutMs, request.signal);
     try {
       const answer = await this.#send(this.#watches, request, deadline);
       deadline.lift();
@@ -106,7 +107,7 @@ class PooledTransport implements KubeTransport {
   }
 
   /** Sends until there is a 2xx answer, a final refusal, or no time left. */
-  async #send(pool: Pool, request: KubeRequest, deadline: Deadline): Promise<Dispatcher.ResponseData> {
+  async #send(pool: Pool, request: KubeRequest, deadline: BoundedSignal): Promise<Dispatcher.ResponseData> {
     const { clock } = this.#options;
     const end = clock.monotonic() + this.#timeoutMs;
     for (let tries = 1; ; tries++) {
@@ -182,7 +183,7 @@ function queryString(query: Record<string, string | undefined> = {}): string {
 async function* readWatch(
   body: AsyncIterable<Uint8Array>,
   request: KubeRequest,
-  deadline: Deadline,
+  deadline: BoundedSignal,
 ): AsyncIterable<unknown> {
   try {
     yield* readJsonLines(body);
@@ -240,7 +241,7 @@ function retryDelayMs(error: KubeApiError): number | undefined {
   return undefined;
 }
 
-function toKubeError(error: unknown, request: KubeRequest, deadline: Deadline): Error {
+function toKubeError(error: unknown, request: KubeRequest, deadline: BoundedSignal): Error {
   if (error instanceof KubeApiError || error instanceof KubeConnectionError) return error;
   const operation = `${request.verb} ${request.resource}`;
   if (deadline.expired) return new KubeConnectionError(`${operation}: no answer in time`, 'timeout', error);

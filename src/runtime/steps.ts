@@ -1,27 +1,97 @@
+/**
+ * A reconcile that reads as a table of contents: named steps in order, conditions and status set in memory, and one
+ * status write at the end, only when something really changed (DESIGN principle 7: it carries the version it saw).
+ */
+import { isDeepStrictEqual } from 'node:util';
 import type { KubeObject } from '../api/meta.js';
 import type { ReconcileResult } from './controller.js';
+
 /** What a step says about the rest of the list. */
 export interface StepResult {
-  stop: boolean;
-  requeueAfterMs?: number;
+  /** The steps after this one are not run. */
+  readonly stop: boolean;
+  /** Look at the object again after this many milliseconds; of several the smallest counts. */
+  readonly requeueAfterMs?: number;
 }
-export declare const CONTINUE: StepResult;
-export declare const DONE: StepResult;
-/** Stop here, look again later. */
-export declare function requeueAfter(ms: number): StepResult;
-/** Go on with the next step, but look again later. */
-export declare function continueAndRequeueAfter(ms: number): StepResult;
-export interface Step<T extends KubeObject, Inputs> {
+
+/** On to the next step. */
+export const CONTINUE: StepResult = { stop: false };
+/** Nothing more to do for now. */
+export const DONE: StepResult = { stop: true };
+
+/** Stop here and look again later: something is awaited that no watch tells us of. */
+export function requeueAfter(ms: number): StepResult {
+  return { stop: true, requeueAfterMs: ms };
+}
+
+/** On to the next step, and look again later: a bound is running. */
+export function continueAndRequeueAfter(ms: number): StepResult {
+  return { stop: false, requeueAfterMs: ms };
+}
+
+type WithStatus = KubeObject & { status?: unknown };
+
+export interface Step<T extends WithStatus, Inputs> {
+  /** Shows up in the error when the step throws. */
   name: string;
-  /** `draft` is a private deep copy of the object: set `draft.status`; a step that writes the object itself copies the answer's metadata into the draft. */
+  /**
+   * `draft` is a deep copy that belongs to this run: set `draft.status`. A step that writes the object itself (a
+   * finalizer, say) copies the metadata of the answer into the draft, so that the status write names the new version.
+   */
   run(draft: T, inputs: Inputs, signal: AbortSignal): Promise<StepResult> | StepResult;
 }
-export interface StepRun<T extends KubeObject, Inputs> {
+
+export interface StepRun<T extends WithStatus, Inputs> {
+  /** As read from a cache or the API server; never changed. */
   object: T;
   inputs: Inputs;
   steps: readonly Step<T, Inputs>[];
-  /** One write at the end, only when the status really changed; carries the draft's resourceVersion. */
+  /** PUT of the status subresource. */
   writeStatus: (object: T, signal: AbortSignal) => Promise<unknown>;
   signal: AbortSignal;
 }
-export declare function runSteps<T extends KubeObject, Inputs>(run: StepRun<T, Inputs>): Promise<ReconcileResult>;
+
+/**
+ * Runs the steps until one stops or throws, then writes the status if it changed. When a step threw, what it and the
+ * steps before it put into the status is written all the same, and the step's error is thrown.
+ */
+export async function runSteps<T extends WithStatus, Inputs>(run: StepRun<T, Inputs>): Promise<ReconcileResult> {
+  const draft = structuredClone(run.object);
+  let result: ReconcileResult;
+  try {
+    result = await runInOrder(run, draft);
+  } catch (error) {
+    await writeChangedStatus(run, draft).catch(() => undefined); // the step's error comes first; the retry writes again
+    throw error;
+  }
+  await writeChangedStatus(run, draft);
+  return result;
+}
+
+async function runInOrder<T extends WithStatus, Inputs>(run: StepRun<T, Inputs>, draft: T): Promise<ReconcileResult> {
+  let requeueAfterMs = Infinity;
+  for (const step of run.steps) {
+    run.signal.throwIfAborted();
+    const result = await step.run(draft, run.inputs, run.signal);
+    requeueAfterMs = Math.min(requeueAfterMs, result.requeueAfterMs ?? Infinity);
+    if (result.stop) break;
+  }
+  return requeueAfterMs === Infinity ? {} : { requeueAfterMs };
+}
+
+async function writeChangedStatus<T extends WithStatus, Inputs>(run: StepRun<T, Inputs>, draft: T): Promise<void> {
+  if (draft.status === undefined || sameStatus(run.object.status, draft.status)) return;
+  await run.writeStatus(draft, run.signal);
+}
+
+/** Deep comparison that takes absent and undefined as equal and does not look at `lastTransitionTime`. */
+export function sameStatus(a: unknown, b: unknown): boolean {
+  return isDeepStrictEqual(comparable(a), comparable(b));
+}
+
+function comparable(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(comparable);
+  if (value === null || typeof value !== 'object') return value;
+  const entries = Object.entries(value).filter(([key, inner]) => inner !== undefined && key !== 'lastTransitionTime');
+  return Object.fromEntries(entries.map(([key, inner]) => [key, comparable(inner)]));
+}

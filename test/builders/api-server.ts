@@ -1,0 +1,164 @@
+/**
+ * A real Kubernetes API server for integration tests: etcd and kube-apiserver, no nodes, no controllers. One server
+ * serves a whole Jest run when test/integration/global-setup.mjs has started it (BOXWRIGHT_TEST_KUBECONFIG); so each
+ * test file works in namespaces of its own.
+ */
+import { spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseAllDocuments } from 'yaml';
+import type { KubeObject, ResourceType } from '../../src/api/meta.js';
+import { createKubeApi } from '../../src/kube/client.js';
+import { Namespaces } from '../../src/kube/core-types.js';
+import { isAlreadyExists } from '../../src/kube/errors.js';
+import { loadConnection } from '../../src/kube/kube-config.js';
+import type { ClusterConnection } from '../../src/kube/kube-config.js';
+import { createTransport } from '../../src/kube/transport.js';
+import type { KubeTransport } from '../../src/kube/transport.js';
+import type { KubeApi } from '../../src/kube/types.js';
+import { systemClock } from '../../src/runtime/clock.js';
+
+const REPOSITORY = join(dirname(fileURLToPath(import.meta.url)), '../..');
+/** The first start on a machine builds Kubernetes. */
+const START_BOUND_MS = 20 * 60_000;
+const ESTABLISHED_BOUND_MS = 30_000;
+
+export interface TestApiServer {
+  /** Path of a kubeconfig of an administrator (system:masters). */
+  kubeconfig: string;
+  connection: ClusterConnection;
+  transport: KubeTransport;
+  api: KubeApi;
+  /** Creates the CRDs of /crds and waits until they are served; those that are there stay. */
+  applyCrds(): Promise<void>;
+  /** Creates a namespace with a name that nobody else uses. */
+  createNamespace(prefix?: string): Promise<string>;
+  stop(): Promise<void>;
+}
+
+/** Uses the server of BOXWRIGHT_TEST_KUBECONFIG, else starts one that ends with stop() or with this process. */
+export async function startApiServer(): Promise<TestApiServer> {
+  const shared = process.env['BOXWRIGHT_TEST_KUBECONFIG'];
+  const own = shared === undefined ? await spawnApiServer() : undefined;
+  const kubeconfig = own?.kubeconfig ?? (shared as string);
+  const connection = await loadConnection({ clock: systemClock, kubeconfig });
+  const transport = createTransport(connection, { clock: systemClock, userAgent: 'boxwright-test' });
+  const api = createKubeApi(transport);
+  return {
+    kubeconfig,
+    connection,
+    transport,
+    api,
+    applyCrds: () => applyCrds(api),
+    createNamespace: (prefix = 'test') => createNamespace(api, prefix),
+    stop: async () => {
+      await transport.close();
+      await own?.stop();
+    },
+  };
+}
+
+/** The server alone, as a child process. */
+export async function spawnApiServer(): Promise<{ kubeconfig: string; folder: string; stop(): Promise<void> }> {
+  const folder = await mkdtemp(join(tmpdir(), 'boxwright-apiserver-'));
+  // It ends when its standard input closes, so it cannot outlive this process.
+  const child = spawn(join(REPOSITORY, 'hack/cluster/cluster.sh'), ['apiserver', folder], {
+    stdio: ['pipe', 'pipe', 'pipe'],
+  });
+  const stop = async () => {
+    await endChild(child);
+    await rm(folder, { recursive: true, force: true });
+  };
+  try {
+    return { kubeconfig: await readyKubeconfig(child), folder, stop };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+function readyKubeconfig(child: ChildProcess): Promise<string> {
+  return new Promise((resolve, reject) => {
+    let output = '';
+    const timer = setTimeout(() => reject(new Error(`the API server did not start:\n${output}`)), START_BOUND_MS);
+    const read = (chunk: Buffer) => {
+      output += chunk.toString();
+      const kubeconfig = /^ready kubeconfig=(.+)$/m.exec(output)?.[1];
+      if (kubeconfig === undefined) return;
+      clearTimeout(timer);
+      resolve(kubeconfig);
+    };
+    child.stdout?.on('data', read);
+    child.stderr?.on('data', read);
+    child.on('error', reject);
+    child.on('exit', () => {
+      clearTimeout(timer);
+      reject(new Error(`the API server ended before it was ready:\n${output}`));
+    });
+  });
+}
+
+async function endChild(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const exited = new Promise((resolve) => child.once('exit', resolve));
+  child.stdin?.end();
+  child.kill('SIGTERM');
+  await exited;
+}
+
+interface CustomResourceDefinition extends KubeObject {
+  spec: { group: string; names: { plural: string } };
+  status?: { conditions?: { type: string; status: string }[] };
+}
+
+const CustomResourceDefinitions: ResourceType<CustomResourceDefinition> = {
+  group: 'apiextensions.k8s.io',
+  version: 'v1',
+  kind: 'CustomResourceDefinition',
+  plural: 'customresourcedefinitions',
+  namespaced: false,
+};
+
+async function applyCrds(api: KubeApi): Promise<void> {
+  const folder = join(REPOSITORY, 'crds');
+  const files = (await readdir(folder)).filter((file) => file.endsWith('.yaml'));
+  if (files.length === 0) throw new Error('there are no CRDs in /crds: run make generate');
+  const crds = (await Promise.all(files.map((file) => readFile(join(folder, file), 'utf8')))).flatMap((text) =>
+    parseAllDocuments(text).map((document) => document.toJS() as CustomResourceDefinition | null),
+  );
+  for (const crd of crds) if (crd !== null) await applyCrd(api, crd);
+}
+
+async function applyCrd(api: KubeApi, crd: CustomResourceDefinition): Promise<void> {
+  try {
+    await api.create(CustomResourceDefinitions, crd);
+  } catch (error) {
+    if (!isAlreadyExists(error)) throw error;
+  }
+  await eventually(async () => {
+    const { status } = await api.get(CustomResourceDefinitions, { name: crd.metadata.name });
+    return (status?.conditions ?? []).some((one) => one.type === 'Established' && one.status === 'True');
+  }, `${crd.metadata.name} is not Established`);
+}
+
+async function createNamespace(api: KubeApi, prefix: string): Promise<string> {
+  const name = `${prefix}-${Math.random().toString(36).slice(2, 10)}`;
+  await api.create(Namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
+  return name;
+}
+
+/** Polls until the check gives true; fails with `message` at the bound. For what no watch of ours tells. */
+export async function eventually(
+  check: () => Promise<boolean> | boolean,
+  message: string,
+  boundMs = ESTABLISHED_BOUND_MS,
+): Promise<void> {
+  const end = Date.now() + boundMs;
+  while (!(await check())) {
+    if (Date.now() > end) throw new Error(`gave up after ${boundMs} ms: ${message}`);
+    await new Promise((resolve) => setTimeout(resolve, 25));
+  }
+}
