@@ -1,46 +1,29 @@
 /**
- * Runs that wait or work, and the bytes of their input, kept up to date from the informer's events (DESIGN 8). This
- * budget protects the cluster: it is the only reason why a new run is turned away.
+ * Runs that wait or work, and the bytes of their input, counted from the informer's events (DESIGN 8): reading a count
+ * costs no pass over runs and no request. The limits stand with the trigger URL (src/webhook/backlog.ts).
  */
-import type { AgentRef } from '../api/names.js';
 import type { Cache } from '../kube/types.js';
 import type { RunView } from './views.js';
 
-export interface BacklogLimits {
-  boxRuns: number;
-  boxBytes: number;
-  installationRuns: number;
-  installationBytes: number;
-}
-
-/** The defaults of DESIGN 8; one agent may use at most half of its Box. */
-export const BACKLOG_LIMITS: BacklogLimits = {
-  boxRuns: 10_000,
-  boxBytes: 64 * 1024 * 1024,
-  installationRuns: 20_000,
-  installationBytes: 256 * 1024 * 1024,
-};
-
-/** Whose budget is used up. */
-export type BacklogScope = 'agent' | 'box' | 'installation';
-
-export interface Backlog {
-  /** The budget that a further run of this agent would exceed; undefined when there is room. */
-  exceeded(agent: AgentRef): BacklogScope | undefined;
-}
-
-interface Load {
+export interface LiveCount {
   runs: number;
+  /** Input as stored. */
   bytes: number;
 }
 
-export function createBacklog(
-  runs: Pick<Cache<RunView>, 'onChange' | 'values'>,
-  limits: BacklogLimits = BACKLOG_LIMITS,
-): Backlog {
-  const installation: Load = { runs: 0, bytes: 0 };
-  const boxes = new Map<string, Load>();
-  const agents = new Map<string, Load>();
+export interface LiveCounts {
+  installation(): LiveCount;
+  box(box: string): LiveCount;
+  agent(box: string, agent: string): LiveCount;
+}
+
+const NOTHING: LiveCount = { runs: 0, bytes: 0 };
+
+/** Counts the runs without an outcome in the cache from now on. */
+export function countLiveRuns(runs: Pick<Cache<RunView>, 'onChange' | 'values'>): LiveCounts {
+  const installation: LiveCount = { runs: 0, bytes: 0 };
+  const boxes = new Map<string, LiveCount>();
+  const agents = new Map<string, LiveCount>();
   const count = (run: RunView | undefined, sign: 1 | -1) => {
     if (run === undefined || run.terminal) return;
     add(installation, run, sign);
@@ -53,24 +36,18 @@ export function createBacklog(
     count(current, 1);
   });
   return {
-    exceeded({ box, agent }) {
-      if (isFull(installation, limits.installationRuns, limits.installationBytes)) return 'installation';
-      if (isFull(boxes.get(box), limits.boxRuns, limits.boxBytes)) return 'box';
-      return isFull(agents.get(`${box}.${agent}`), limits.boxRuns / 2, limits.boxBytes / 2) ? 'agent' : undefined;
-    },
+    installation: () => installation,
+    box: (box) => boxes.get(box) ?? NOTHING,
+    agent: (box, agent) => agents.get(`${box}.${agent}`) ?? NOTHING,
   };
 }
 
-function isFull(load: Load | undefined, runs: number, bytes: number): boolean {
-  return load !== undefined && (load.runs >= runs || load.bytes >= bytes);
-}
-
-function add(load: Load, run: RunView, sign: 1 | -1): void {
+function add(load: LiveCount, run: RunView, sign: 1 | -1): void {
   load.runs += sign;
   load.bytes += sign * run.inputBytes;
 }
 
-function addTo(loads: Map<string, Load>, key: string, run: RunView, sign: 1 | -1): void {
+function addTo(loads: Map<string, LiveCount>, key: string, run: RunView, sign: 1 | -1): void {
   const load = loads.get(key) ?? { runs: 0, bytes: 0 };
   add(load, run, sign);
   if (load.runs === 0) loads.delete(key);

@@ -85,7 +85,9 @@ export function createApiCaches(create: InformerFactory): ApiCaches {
     APIKey: create({
       type: APIKeys,
       project: projectApiKey,
-      indexes: { [INDEX.keysByHash]: (key) => (key.hash === undefined ? [] : [key.hash]) },
+      indexes: {
+        [INDEX.keysByHash]: ({ credential: { status } }) => (status?.hash === undefined ? [] : [status.hash]),
+      },
     }),
   };
 }
@@ -116,19 +118,28 @@ export interface TriggerReader {
 
 type TriggerCaches = Pick<ApiCaches, 'Box' | 'Agent' | 'AgentTrigger'>;
 
-export function createTriggerReader(caches: TriggerCaches, api: Pick<KubeApi, 'get'>): TriggerReader {
+export interface TriggerReaderDeps {
+  caches: TriggerCaches;
+  api: Pick<KubeApi, 'get'>;
+  /** Makes the key of a trigger known that was signed by a new key (src/services/keyring.ts). */
+  ensureKey(keyId: string | undefined): Promise<void>;
+}
+
+export function createTriggerReader({ caches, api, ensureKey }: TriggerReaderDeps): TriggerReader {
   return {
     async find(ref, slug, signal) {
       const namespace = boxNamespace(ref.box);
       const healthy = caches.Agent.isHealthy() && caches.AgentTrigger.isHealthy();
       if (healthy) {
         const trigger = caches.AgentTrigger.get(`${namespace}/${childName(ref.agent, slug)}`);
+        await ensureKey(trigger?.keyId);
         return target(caches.Box.get(ref.box), caches.Agent.get(`${namespace}/${ref.agent}`), trigger);
       }
       const [agent, trigger] = await Promise.all([
         orUndefined(api.get(Agents, { namespace, name: ref.agent }, { signal })),
         orUndefined(api.get(AgentTriggers, { namespace, name: childName(ref.agent, slug) }, { signal })),
       ]);
+      await ensureKey(trigger?.spec.keyId);
       return target(
         caches.Box.get(ref.box),
         agent === undefined ? undefined : projectAgent(agent),

@@ -15,6 +15,7 @@ import { KubeApiError, isAlreadyExists } from '../kube/errors.js';
 import type { KubeApi } from '../kube/types.js';
 import { sleep } from '../runtime/clock.js';
 import type { Clock } from '../runtime/clock.js';
+import { bounded } from './bounded.js';
 
 /** How long a caller waits for the acknowledgement of a run (spec 8). */
 export const ACKNOWLEDGE_MS = 15_000;
@@ -149,9 +150,8 @@ async function createWithRetry(deps: StartRunDeps, run: AgentRun, signal: AbortS
   let failure: unknown;
   while (!signal.aborted) {
     try {
-      return await within(deps.clock, ATTEMPT_MS, signal, (attempt) =>
-        deps.api.create(AgentRuns, run, { signal: attempt }),
-      );
+      const create = (attempt: AbortSignal) => deps.api.create(AgentRuns, run, { signal: attempt });
+      return await bounded(deps.clock, ATTEMPT_MS, create, signal);
     } catch (error) {
       if (isAlreadyExists(error)) return readBack(deps, run, error);
       if (isRefusal(error)) {
@@ -168,9 +168,9 @@ async function createWithRetry(deps: StartRunDeps, run: AgentRun, signal: AbortS
 /** Whether the run is there after an unclear answer. An object of that name with other content is not ours. */
 async function readBack(deps: StartRunDeps, run: AgentRun, cause: unknown): Promise<AgentRun> {
   const ref = { namespace: run.metadata.namespace ?? '', name: run.metadata.name };
-  const found = await within(deps.clock, READ_BACK_MS, undefined, (signal) =>
-    deps.api.get(AgentRuns, ref, { signal }),
-  ).catch(() => undefined);
+  const found = await bounded(deps.clock, READ_BACK_MS, (signal) => deps.api.get(AgentRuns, ref, { signal })).catch(
+    () => undefined,
+  );
   if (found !== undefined && isSameRun(found, run)) return found;
   throw new StartRunError('unconfirmed', 'the Kubernetes API did not accept the run in time', { cause });
 }
@@ -188,20 +188,4 @@ function isSameRun(found: AgentRun, wanted: AgentRun): boolean {
 /** Answers that another attempt would not change: every 4xx but 408 and 429. */
 function isRefusal(error: unknown): boolean {
   return error instanceof KubeApiError && error.status < 500 && error.status !== 408 && error.status !== 429;
-}
-
-/** Runs one call with a bound of its own inside the caller's. */
-async function within<T>(
-  clock: Clock,
-  ms: number,
-  signal: AbortSignal | undefined,
-  call: (signal: AbortSignal) => Promise<T>,
-): Promise<T> {
-  const bound = new AbortController();
-  const cancel = clock.after(ms, () => bound.abort());
-  try {
-    return await call(signal === undefined ? bound.signal : AbortSignal.any([signal, bound.signal]));
-  } finally {
-    cancel();
-  }
 }

@@ -3,16 +3,10 @@
  * Nothing is stored that would let somebody who reads triggers build the URL, and a new nonce kills the old URL.
  */
 import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
+import type { Keyring } from '../api/keyring.js';
 
 /** Part of the signed text, so that a later form of the token can never equal one of this form. */
 const TOKEN_VERSION = 'boxwright-trigger-v1';
-
-/** The keys that sign trigger URLs. Several exist while an installation moves to a new one. */
-export interface Keyring {
-  /** Id of the key for new tokens. */
-  readonly current: string;
-  key(id: string): Buffer | undefined;
-}
 
 export interface TokenParts {
   /** `<box>.<agent>` */
@@ -28,7 +22,7 @@ export function newTokenId(): string {
 }
 
 /** The token of a trigger: HMAC-SHA256 over the length-prefixed parts, base64url (43 characters). */
-export function triggerToken(key: Buffer, parts: TokenParts): string {
+export function triggerToken(key: Uint8Array, parts: TokenParts): string {
   const mac = createHmac('sha256', key);
   for (const part of [TOKEN_VERSION, parts.agentId, parts.slug, parts.tokenId]) {
     const bytes = Buffer.from(part);
@@ -56,7 +50,7 @@ const DUMMY_TOKEN_ID = '0'.repeat(32);
  * same and the answer is always false. The comparison is over digests of equal length in constant time.
  */
 export function tokenMatches(keyring: Keyring | undefined, check: TokenCheck, presented: string): boolean {
-  const key = check.keyId === undefined ? undefined : keyring?.key(check.keyId);
+  const key = check.keyId === undefined ? undefined : keyring?.keys.get(check.keyId);
   const known = key !== undefined && check.tokenId !== undefined;
   const expected = triggerToken(key ?? DUMMY_KEY, {
     agentId: check.agentId,

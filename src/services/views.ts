@@ -71,6 +71,8 @@ export interface RunView extends View {
   namespace: string;
   box: string;
   agent: string;
+  /** UID of the Agent that the run is for; undefined before the controller has seen a manifest's run. */
+  agentUid: string | undefined;
   sessionId: string;
   /** Acceptance, ISO 8601. */
   createdAt: string;
@@ -94,12 +96,11 @@ export interface RunView extends View {
 export interface ApiKeyView extends View {
   namespace: string;
   workspace: string;
-  hash: string | undefined;
   prefix: string;
-  revoked: boolean;
   readOnly: boolean;
-  expiresAt: string | undefined;
   lastUsedAt: string | undefined;
+  /** What decides whether the key is valid (src/api/api-key-validity.ts). */
+  credential: Pick<APIKey, 'metadata' | 'spec' | 'status'>;
 }
 
 function view(meta: ObjectMeta): View {
@@ -201,8 +202,9 @@ export function projectRun(run: AgentRun): RunView {
     namespace,
     box: boxOfNamespace(namespace) ?? '',
     agent: run.spec.agent,
+    agentUid: run.spec.agentUid ?? status?.agentUid,
     sessionId: sessionIdOf(run),
-    createdAt: acceptedAt(run),
+    createdAt: isoTime(acceptedAt(run)),
     origin: run.spec.trigger?.origin ?? 'api',
     triggerName: run.spec.trigger?.name,
     triggerUid: run.spec.trigger?.uid,
@@ -225,16 +227,18 @@ function storedInputBytes(run: AgentRun): number {
 }
 
 export function projectApiKey(key: APIKey): ApiKeyView {
-  const namespace = key.metadata.namespace ?? '';
+  const { name, namespace = '', deletionTimestamp } = key.metadata;
   return {
     ...view(key.metadata),
     namespace,
     workspace: workspaceOfNamespace(namespace) ?? '',
-    hash: key.status?.hash,
-    prefix: key.status?.prefix ?? key.metadata.name,
-    revoked: key.spec.revoked,
+    prefix: key.status?.prefix ?? name,
     readOnly: key.spec.readOnly,
-    expiresAt: key.spec.expiresAt,
     lastUsedAt: key.status?.lastUsedAt,
+    credential: {
+      metadata: { name, ...(deletionTimestamp === undefined ? {} : { deletionTimestamp }) },
+      spec: key.spec,
+      status: key.status?.hash === undefined ? {} : { hash: key.status.hash },
+    },
   };
 }

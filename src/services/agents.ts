@@ -1,0 +1,222 @@
+/** Spaces and agents as the tools show and create them (spec 2, 4.2.1, 4.2.2; tools.md 2). */
+import { API_VERSION } from '../api/define-resource.js';
+import { ANNOTATION_CREATED_AT, ANNOTATION_REQUESTED_BY } from '../api/labels.js';
+import { MAX_SLUG, boxNamespace, slugFromName } from '../api/names.js';
+import { AgentSpec, Agents } from '../api/v1alpha1/agent.js';
+import type { Agent } from '../api/v1alpha1/agent.js';
+import type { Provider } from '../api/v1alpha1/common.js';
+import { isAlreadyExists, isNotFound } from '../kube/errors.js';
+import { isoNow } from '../runtime/clock.js';
+import { INDEX, orUndefined } from './caches.js';
+import type { Caller } from './key-check.js';
+import type { KeyedWaiter } from './keyed-waiter.js';
+import { AGENT_NOT_FOUND, agentRefOf, agentsOf, boxesOf, chooseBox, compare, idOf, kubeCall } from './scope.js';
+import type { ScopeDeps } from './scope.js';
+import { listTriggerSummaries } from './triggers.js';
+import { UserError } from './user-error.js';
+import { createdAtOf, projectAgent } from './views.js';
+import type { AgentView, BoxView } from './views.js';
+import type { WriteBarrier } from './write-barrier.js';
+
+/** How long create_agent waits for the controller's word on the slot (DESIGN 6). */
+export const ACTIVE_WAIT_MS = 5_000;
+const MAX_NAME_ATTEMPTS = 50;
+
+export type AgentStatus = 'idle' | 'running' | 'inactive';
+
+export interface AgentDeps extends ScopeDeps {
+  barrier: WriteBarrier;
+  waiter: Pick<KeyedWaiter<AgentView>, 'wait'>;
+  /** Random bytes in hex. */
+  randomHex(bytes: number): string;
+}
+
+/** Records of list_spaces, oldest first. No request. */
+export function listSpaces(deps: Pick<ScopeDeps, 'caches'>, caller: Caller) {
+  return boxesOf(deps, caller.workspace).map((box) => ({
+    id: box.name,
+    name: box.displayName,
+    agentCount: agentsOf(deps, box.name).length,
+    createdAt: box.createdAt,
+  }));
+}
+
+/** Records of list_agents, newest first. No request. */
+export function listAgents(deps: Pick<ScopeDeps, 'caches'>, caller: Caller, spaceId: string | undefined) {
+  const boxes = spaceId === undefined ? boxesOf(deps, caller.workspace) : [chooseBox(deps, caller, spaceId)];
+  return boxes
+    .flatMap((box) => agentsOf(deps, box.name))
+    .sort((a, b) => compare(b.createdAt, a.createdAt) || compare(idOf(a), idOf(b)))
+    .map((agent) => ({
+      id: idOf(agent),
+      name: agent.displayName,
+      handle: agent.handle,
+      description: agent.description,
+      status: statusOf(deps, agent),
+      space_id: agent.box,
+      created_at: agent.createdAt,
+    }));
+}
+
+function statusOf({ caches }: Pick<ScopeDeps, 'caches'>, agent: AgentView): AgentStatus {
+  if (agent.active === false) return 'inactive';
+  const live = caches.AgentRun.byIndex(INDEX.liveRunsOfAgent, `${agent.namespace}/${agent.name}`);
+  return live.some((run) => !run.deleting) ? 'running' : 'idle';
+}
+
+/** What the controller has not said yet is not true yet. */
+const UNCONFIRMED = 'the controller has not assigned a slot yet; get_agent shows when it has';
+
+function inactiveReasonOf(agent: AgentView): string | null {
+  if (agent.active === true) return null;
+  return agent.active === undefined ? UNCONFIRMED : (agent.inactiveReason ?? 'the plan has no free agent slot');
+}
+
+/** The record of get_agent. One GET. */
+export async function getAgent(deps: ScopeDeps, caller: Caller, id: string) {
+  const { namespace, agent: name } = agentRefOf(deps, caller, id);
+  const agent = await kubeCall(deps, (signal) => orUndefined(deps.api.get(Agents, { namespace, name }, { signal })));
+  if (agent === undefined || agent.metadata.deletionTimestamp !== undefined) throw new UserError(AGENT_NOT_FOUND);
+  const view = projectAgent(agent);
+  const { spec } = agent;
+  return {
+    id: idOf(view),
+    handle: view.handle,
+    name: spec.name,
+    description: view.description,
+    spaceId: view.box,
+    status: statusOf(deps, view),
+    active: view.active === true,
+    inactiveReason: inactiveReasonOf(view),
+    soul: spec.soul,
+    provider: spec.provider,
+    model: spec.model ?? null,
+    temperature: spec.temperature ?? null,
+    stepLimit: spec.stepLimit ?? null,
+    tools: spec.tools,
+    selfImprovement: spec.selfImprovement,
+    setup: spec.setup === undefined ? null : { required: spec.setup.required, prompt: spec.setup.prompt ?? null },
+    mcpServers: [],
+    skills: [],
+    schedules: [],
+    triggers: listTriggerSummaries(deps, view),
+    connectors: [],
+    createdAt: createdAtOf(agent.metadata),
+  };
+}
+
+/** Arguments of create_agent after their check. */
+export interface NewAgent {
+  name: string;
+  spaceId?: string | undefined;
+  soul?: string | undefined;
+  description?: string | undefined;
+  connectors?: readonly string[] | undefined;
+  provider?: Provider | undefined;
+  model?: string | undefined;
+  temperature?: number | undefined;
+  stepLimit?: number | undefined;
+  tools?: Partial<Record<string, boolean>> | undefined;
+  selfImprovement?: Partial<Record<string, boolean>> | undefined;
+  setup?: { required: boolean; prompt?: string | undefined } | undefined;
+}
+
+/** Creates an agent; one write. `active` is the controller's word, for which it waits at most 5 s. */
+export async function createAgent(deps: AgentDeps, caller: Caller, input: NewAgent) {
+  const box = chooseBox(deps, caller, input.spaceId);
+  const [unknown] = input.connectors ?? [];
+  if (unknown !== undefined) {
+    throw new UserError(`connector slug not in the catalog: the catalog is empty; create the agent without connectors`);
+  }
+  const created = await createUnderFreeName(deps, caller, box, input);
+  const write = { kind: Agents.kind, resourceVersion: created.metadata.resourceVersion ?? '' };
+  const [seen] = await Promise.all([
+    deps.waiter.wait({
+      key: `${boxNamespace(box.name)}/${created.metadata.name}`,
+      until: (agent) => agent.active !== undefined,
+      ms: ACTIVE_WAIT_MS,
+    }),
+    deps.barrier.passed(write),
+  ]);
+  const agent = seen ?? projectAgent(created);
+  return {
+    agentId: idOf(agent),
+    name: agent.displayName,
+    handle: agent.handle,
+    spaceId: box.name,
+    active: agent.active === true,
+    inactiveReason: inactiveReasonOf(agent),
+    connectors: [],
+    warnings: warningsOf(box, created),
+  };
+}
+
+/** What would keep runs of the new agent from working. */
+function warningsOf(box: BoxView, agent: Agent): string[] {
+  const { provider } = agent.spec;
+  if (provider !== 'boxwright') {
+    return [`Box ${box.name} has no key for provider ${provider}: runs will end with the error ModelNotConfigured`];
+  }
+  if (box.engine !== undefined) return [];
+  return [
+    `nothing stands behind provider boxwright in Box ${box.name}: runs will end with the error ModelNotConfigured until an administrator sets spec.engine of the Box`,
+  ];
+}
+
+/** The handle is the object's name. Two creates at once on two replicas: the loser of a name takes the next one. */
+async function createUnderFreeName(deps: AgentDeps, caller: Caller, box: BoxView, input: NewAgent): Promise<Agent> {
+  const taken = takenHandles(deps, caller, box);
+  const base = slugFromName(input.name) || `agent-${deps.randomHex(2)}`;
+  for (let attempt = 0; attempt < MAX_NAME_ATTEMPTS; attempt++) {
+    const name = freeHandle(base, taken);
+    const agent = newAgent(deps, caller, { box: box.name, agent: name }, input);
+    try {
+      return await kubeCall(deps, (signal) => deps.api.create(Agents, agent, { signal }));
+    } catch (error) {
+      if (isNotFound(error)) {
+        throw new UserError(`Box ${box.name} is not ready: its namespace is not there yet; try again in a moment`);
+      }
+      if (!isAlreadyExists(error)) throw error;
+      taken.add(name);
+    }
+  }
+  throw new UserError('no free handle for this name: choose another name');
+}
+
+/** Handles of the workspace, and object names of the Box (those of agents that are being deleted too). */
+function takenHandles(deps: AgentDeps, caller: Caller, box: BoxView): Set<string> {
+  const taken = new Set<string>();
+  for (const { name } of boxesOf(deps, caller.workspace)) {
+    for (const agent of agentsOf(deps, name)) taken.add(agent.handle);
+  }
+  for (const agent of deps.caches.Agent.byIndex(INDEX.agentsOfBox, box.name)) taken.add(agent.name);
+  return taken;
+}
+
+/** `base`, `base-2`, `base-3`, …: the first that is not taken, at most 36 characters. */
+export function freeHandle(base: string, taken: ReadonlySet<string>): string {
+  let handle = base;
+  for (let number = 2; taken.has(handle); number++) {
+    const suffix = `-${number}`;
+    handle = base.slice(0, MAX_SLUG - suffix.length).replace(/-+$/, '') + suffix;
+  }
+  return handle;
+}
+
+function newAgent(deps: AgentDeps, caller: Caller, ref: { box: string; agent: string }, input: NewAgent): Agent {
+  const { spaceId: _spaceId, connectors: _connectors, ...spec } = input;
+  return {
+    apiVersion: API_VERSION,
+    kind: Agents.kind,
+    metadata: {
+      namespace: boxNamespace(ref.box),
+      name: ref.agent,
+      annotations: {
+        [ANNOTATION_REQUESTED_BY]: caller.keyPrefix,
+        [ANNOTATION_CREATED_AT]: isoNow(deps.clock),
+      },
+    },
+    // The schema fills in what is not given, as the CRD would.
+    spec: AgentSpec.parse(spec),
+  };
+}

@@ -1,0 +1,291 @@
+/** Runs as the tools start, show and cancel them (spec 2, 4.2.7, 4.2.8; tools.md 2). */
+import { gunzipSync } from 'node:zlib';
+import { ANNOTATION_REQUESTED_BY } from '../api/labels.js';
+import { parseMicroUsd } from '../api/money.js';
+import { QUEUE_REASONS, RUN_REASONS } from '../api/reasons.js';
+import { AgentRuns, MAX_MESSAGE_BYTES } from '../api/v1alpha1/agent-run.js';
+import type { AgentRun } from '../api/v1alpha1/agent-run.js';
+import type { RunEvent } from '../protocol/run.js';
+import { readTranscript } from '../transcript/chunk-store.js';
+import { INDEX, lastOfSession, orUndefined } from './caches.js';
+import type { Caller } from './key-check.js';
+import { DNS_LABEL, RUN_NOT_FOUND, compare, findAgent, findRun, idOf, isRunOf, kubeCall } from './scope.js';
+import type { ScopeDeps } from './scope.js';
+import { ACKNOWLEDGE_MS, startRun } from './start-run.js';
+import type { StartedRun } from './start-run.js';
+import { bounded } from './bounded.js';
+import { UserError } from './user-error.js';
+import { isoTime, projectRun } from './views.js';
+import type { AgentView, RunView } from './views.js';
+import { waitForRun } from './wait-for-run.js';
+import type { RunWaiter } from './wait-for-run.js';
+import type { WriteBarrier } from './write-barrier.js';
+
+/** How long cancel_run waits for the end of the run (tools.md 4). */
+export const CANCEL_WAIT_MS = 10_000;
+
+export interface RunDeps extends ScopeDeps {
+  barrier: WriteBarrier;
+  waiter: RunWaiter;
+  /** Whose budget of waiting runs a further run of the agent would exceed (DESIGN 8). */
+  backlogExceeded(agent: { box: string; agent: string }): 'agent' | 'box' | 'installation' | undefined;
+}
+
+/** The Run record of spec 2, without output. */
+export interface RunRecord {
+  runId: string;
+  status: string;
+  sessionId: string;
+  provider: string | null;
+  model: string | null;
+  trigger: string;
+  steps: number;
+  inputTokens: number;
+  outputTokens: number;
+  totalTokens: number;
+  costUsd: number | null;
+  startedAt: string;
+  finishedAt: string | null;
+  error: string | null;
+}
+
+function record(agent: AgentView, run: RunView): RunRecord {
+  const { usage } = run;
+  return {
+    runId: run.name,
+    status: run.phase,
+    sessionId: run.sessionId,
+    // Before the claim the run has none of its own: it will be that of the agent.
+    provider: run.provider ?? agent.provider,
+    model: run.model ?? agent.model ?? null,
+    trigger: run.triggerName === undefined ? run.origin : `${run.origin}:${run.triggerName}`,
+    steps: usage?.steps ?? 0,
+    inputTokens: usage?.inputTokens ?? 0,
+    outputTokens: usage?.outputTokens ?? 0,
+    totalTokens: usage?.totalTokens ?? 0,
+    costUsd: run.terminal ? costOf(usage?.costUsd) : null,
+    startedAt: run.createdAt,
+    finishedAt: run.finishedAt === undefined ? null : isoTime(run.finishedAt),
+    error: run.phase === 'error' ? errorOf(run) : null,
+  };
+}
+
+/** US dollars; null when the price is not known, never 0 for "unknown". */
+function costOf(text: string | undefined): number | null {
+  const micro = parseMicroUsd(text);
+  return micro === undefined ? null : micro / 1_000_000;
+}
+
+/** Reason and what happened, so that docs/reasons.md can be looked up. */
+function errorOf(run: RunView): string {
+  const reason = run.reason ?? 'Unknown';
+  const text = run.message || causeOf(reason);
+  return text === '' ? reason : `${reason}: ${text}`;
+}
+
+function causeOf(reason: string): string {
+  const known: Record<string, { cause: string }> = { ...RUN_REASONS, ...QUEUE_REASONS };
+  return known[reason]?.cause ?? '';
+}
+
+/** The result of list_runs, newest first. No request. */
+export async function listRuns(deps: ScopeDeps, caller: Caller, id: string, limit: number) {
+  const agent = await findAgent(deps, caller, id);
+  const runs = deps.caches.AgentRun.byIndex(INDEX.runsOfAgent, `${agent.namespace}/${agent.name}`)
+    .filter((run) => isRunOf(agent, run))
+    .sort((a, b) => compare(b.createdAt, a.createdAt) || compare(b.name, a.name));
+  return { runs: runs.slice(0, limit).map((run) => record(agent, run)) };
+}
+
+export interface GetRunOptions {
+  runId: string;
+  includeToolCalls: boolean;
+  waitMs: number;
+  /** The client is gone. */
+  gone: AbortSignal;
+}
+
+/** The result of get_run. One GET, and the chunks of the transcript for tool calls or an output above 8 KiB. */
+export async function getRun(deps: RunDeps, caller: Caller, id: string, options: GetRunOptions) {
+  const agent = await findAgent(deps, caller, id);
+  if (options.waitMs > 0) {
+    const run = await findRun(deps, agent, options.runId);
+    const wait = { namespace: run.namespace, name: run.name, ms: options.waitMs, signal: options.gone };
+    if (!run.terminal) await waitForRun(deps.waiter, wait);
+  }
+  const run = await readRun(deps, agent, options.runId);
+  const view = projectRun(run);
+  const details = await readDetails(deps, run, options.includeToolCalls);
+  return {
+    ...record(agent, view),
+    output: details.output,
+    pending: null,
+    input: inputOf(run),
+    transcript: details.transcript,
+    ...(options.includeToolCalls ? { toolCalls: details.toolCalls } : {}),
+    ...queueNote(deps, view),
+  };
+}
+
+async function readRun(deps: ScopeDeps, agent: AgentView, runId: string): Promise<AgentRun> {
+  const ref = { namespace: agent.namespace, name: runId };
+  const run = DNS_LABEL.test(runId)
+    ? await kubeCall(deps, (signal) => orUndefined(deps.api.get(AgentRuns, ref, { signal })))
+    : undefined;
+  if (run === undefined || !isRunOf(agent, projectRun(run))) throw new UserError(RUN_NOT_FOUND);
+  return run;
+}
+
+type ToolEvent = Extract<RunEvent, { type: 'tool' }>;
+
+async function readDetails(deps: ScopeDeps, run: AgentRun, includeToolCalls: boolean) {
+  const stored = run.status?.output ?? null;
+  const state = run.status?.transcript?.state ?? 'full';
+  if (!includeToolCalls && run.status?.outputTruncated !== true) {
+    return { output: stored, transcript: state, toolCalls: [] };
+  }
+  const transcript = await kubeCall(deps, () => readTranscript(deps.api, run));
+  const full = transcript.events.findLast((event) => event.type === 'output');
+  return {
+    output: run.status?.outputTruncated === true ? (full?.text ?? stored) : stored,
+    transcript: transcript.state,
+    toolCalls: transcript.events.filter((event): event is ToolEvent => event.type === 'tool').map(toolCall),
+  };
+}
+
+function toolCall({ step, tool, input, result, isError, durationMs }: ToolEvent) {
+  return { step, tool, input, result, isError, durationMs };
+}
+
+/** What the agent received; null after retention has removed it, or when it is damaged. */
+function inputOf(run: AgentRun): string | null {
+  if (run.spec.message !== undefined) return run.spec.message;
+  const data = run.spec.input?.data;
+  if (data === undefined) return null;
+  try {
+    return gunzipSync(Buffer.from(data, 'base64'), { maxOutputLength: MAX_MESSAGE_BYTES }).toString();
+  } catch {
+    return null;
+  }
+}
+
+/** `note` of a run that waits; the position is computed on read and never stored (DESIGN 4, Admission). */
+function queueNote({ caches }: Pick<ScopeDeps, 'caches'>, run: RunView): { note?: string } {
+  if (run.queuedReason === undefined) return {};
+  const ahead = caches.AgentRun.byIndex(INDEX.queuedRunsOfBox, run.box).filter(
+    (other) => (compare(other.createdAt, run.createdAt) || compare(other.name, run.name)) < 0,
+  );
+  return { note: `queued: ${run.queuedReason}, ${ahead.length} ahead` };
+}
+
+export interface Message {
+  message: string;
+  sessionId?: string | undefined;
+  waitMs: number;
+  /** The client is gone: the run goes on. */
+  gone: AbortSignal;
+}
+
+/** The result of send_message: one write, and one GET when the wait is over. */
+export async function sendMessage(deps: RunDeps, caller: Caller, id: string, input: Message) {
+  const agent = await findAgent(deps, caller, id);
+  if (input.sessionId !== undefined) await expectSession(deps, agent, input.sessionId);
+  refuseInactive(agent);
+  const started = await acceptMessage(deps, caller, agent, input);
+  await Promise.all([
+    deps.barrier.passed({ kind: AgentRuns.kind, resourceVersion: started.resourceVersion }),
+    waitForRun(deps.waiter, {
+      namespace: agent.namespace,
+      name: started.runId,
+      ms: input.waitMs,
+      signal: input.gone,
+    }),
+  ]);
+  const run = await readRun(deps, agent, started.runId);
+  const view = projectRun(run);
+  const { output } = await readDetails(deps, run, false);
+  return {
+    ...record(agent, view),
+    output,
+    pending: null,
+    ...(view.terminal ? {} : { note: stillWorking(agent, view) }),
+  };
+}
+
+function stillWorking(agent: AgentView, run: RunView): string {
+  return `Still working. Read it with get_run (agentId ${idOf(agent)}, runId ${run.name}); do not send the message again.`;
+}
+
+/** An agent without a slot does not run (spec 3): a call that would only wait is refused. */
+export function refuseInactive(agent: AgentView): void {
+  if (agent.active !== false) return;
+  const reason = agent.inactiveReason ?? 'the plan has no free agent slot';
+  throw new UserError(`plan limit reached: the agent is inactive: ${reason}`);
+}
+
+function acceptMessage(deps: RunDeps, caller: Caller, agent: AgentView, input: Message): Promise<StartedRun> {
+  const scope = deps.backlogExceeded({ box: agent.box, agent: agent.name });
+  if (scope !== undefined) {
+    throw new UserError(`too many runs are waiting (limit of the ${scope}): try again when some have finished`);
+  }
+  const start = {
+    api: deps.api,
+    clock: deps.clock,
+    lastOfSession: (namespace: string, session: string) => lastOfSession(deps.caches.AgentRun, namespace, session),
+  };
+  const request = {
+    agent: { box: agent.box, agent: agent.name },
+    agentUid: agent.uid,
+    message: input.message,
+    trigger: { origin: 'api' as const },
+    ...(input.sessionId === undefined ? { sessionTitle: input.message } : { sessionId: input.sessionId }),
+    actor: caller.keyPrefix,
+  };
+  return bounded(deps.clock, ACKNOWLEDGE_MS, (signal) => startRun(start, request, signal));
+}
+
+const SESSION_NOT_FOUND =
+  'session not found: this agent has no session with this sessionId; omit sessionId to start a new conversation';
+
+/** A session is known by its runs; one that began a moment ago elsewhere is found by its first run's name. */
+async function expectSession(deps: ScopeDeps, agent: AgentView, sessionId: string): Promise<void> {
+  const runs = deps.caches.AgentRun.byIndex(INDEX.runsOfSession, `${agent.namespace}/${sessionId}`);
+  if (runs.some((run) => isRunOf(agent, run))) return;
+  const name = sessionId.startsWith('s-') ? sessionId.slice(2) : '';
+  if (runs.length === 0 && DNS_LABEL.test(name)) {
+    const ref = { namespace: agent.namespace, name };
+    const first = await kubeCall(deps, (signal) => orUndefined(deps.api.get(AgentRuns, ref, { signal })));
+    const view = first === undefined ? undefined : projectRun(first);
+    if (view !== undefined && view.sessionId === sessionId && isRunOf(agent, view)) return;
+  }
+  throw new UserError(SESSION_NOT_FOUND);
+}
+
+/** The result of cancel_run; one write, none for a run that has ended. */
+export async function cancelRun(
+  deps: RunDeps,
+  caller: Caller,
+  id: string,
+  options: { runId: string; gone: AbortSignal },
+) {
+  const agent = await findAgent(deps, caller, id);
+  const run = await findRun(deps, agent, options.runId);
+  if (run.terminal) return { runId: run.name, status: run.phase, note: null };
+  const ref = { namespace: run.namespace, name: run.name };
+  const body = {
+    metadata: { uid: run.uid, annotations: { [ANNOTATION_REQUESTED_BY]: caller.keyPrefix } },
+    spec: { cancelRequested: true },
+  };
+  const patched = await kubeCall(deps, (signal) =>
+    orUndefined(deps.api.patch(AgentRuns, ref, body, { type: 'merge', signal })),
+  );
+  if (patched === undefined) throw new UserError(RUN_NOT_FOUND);
+  const [ended] = await Promise.all([
+    waitForRun(deps.waiter, { ...ref, ms: CANCEL_WAIT_MS, signal: options.gone }),
+    deps.barrier.passed({ kind: AgentRuns.kind, resourceVersion: patched.metadata.resourceVersion ?? '' }),
+  ]);
+  const status = ended?.phase ?? projectRun(patched).phase;
+  return { runId: run.name, status, note: status === 'running' ? CANCEL_NOTE : null };
+}
+
+const CANCEL_NOTE = 'Cancellation is requested and happens in the background; read the run with get_run.';

@@ -1,0 +1,156 @@
+/**
+ * What a caller may see: the Boxes of its workspace and the agents in them. An id of another workspace answers exactly
+ * like an unknown one (tools.md 1), so every look-up goes through here.
+ */
+import { agentId, boxNamespace, childName, isSlug, parseAgentId } from '../api/names.js';
+import { AgentRuns } from '../api/v1alpha1/agent-run.js';
+import { AgentTriggers } from '../api/v1alpha1/agent-trigger.js';
+import { Agents } from '../api/v1alpha1/agent.js';
+import type { KubeObject, ResourceType } from '../api/meta.js';
+import type { Cache, KubeApi } from '../kube/types.js';
+import type { Clock } from '../runtime/clock.js';
+import { bounded } from './bounded.js';
+import { INDEX, orUndefined } from './caches.js';
+import type { ApiCaches } from './caches.js';
+import type { Caller } from './key-check.js';
+import { UserError } from './user-error.js';
+import { projectAgent, projectRun, projectTrigger } from './views.js';
+import type { AgentView, BoxView, RunView, TriggerView } from './views.js';
+
+/** Longest wait for one call of the Kubernetes API inside a tool. */
+export const KUBE_CALL_MS = 15_000;
+
+export interface ScopeDeps {
+  caches: ApiCaches;
+  api: KubeApi;
+  clock: Clock;
+}
+
+export const AGENT_NOT_FOUND =
+  'agent not found: there is no agent with this agentId in this workspace; list_agents shows the agents';
+
+/** The Boxes of a workspace that are not being deleted, oldest first. */
+export function boxesOf({ caches }: Pick<ScopeDeps, 'caches'>, workspace: string): BoxView[] {
+  return caches.Box.byIndex(INDEX.boxesOfWorkspace, workspace)
+    .filter((box) => !box.deleting)
+    .sort((a, b) => compare(a.createdAt, b.createdAt) || compare(a.name, b.name));
+}
+
+/** The agents of a Box that are not being deleted; order is not defined. */
+export function agentsOf({ caches }: Pick<ScopeDeps, 'caches'>, box: string): AgentView[] {
+  return caches.Agent.byIndex(INDEX.agentsOfBox, box).filter((agent) => !agent.deleting);
+}
+
+/** The rule of create_agent (spec 4.2.1): the named Box, or the only one; else an error that lists the Boxes. */
+export function chooseBox(deps: Pick<ScopeDeps, 'caches'>, caller: Caller, spaceId: string | undefined): BoxView {
+  const boxes = boxesOf(deps, caller.workspace);
+  if (boxes.length === 0) {
+    throw new UserError('this workspace has no Box; create one: kubectl boxwright box create NAME');
+  }
+  if (spaceId === undefined) {
+    const [only] = boxes;
+    if (only !== undefined && boxes.length === 1) return only;
+    throw new UserError(`this workspace has several Boxes: pass spaceId, one of: ${listOf(boxes)}`);
+  }
+  const box = boxes.find(({ name }) => name === spaceId);
+  if (box === undefined)
+    throw new UserError(`Box not found: pass a spaceId of this workspace, one of: ${listOf(boxes)}`);
+  return box;
+}
+
+function listOf(boxes: readonly BoxView[]): string {
+  return boxes.map((box) => (box.displayName === box.name ? box.name : `${box.name} (${box.displayName})`)).join(', ');
+}
+
+/** Box and name of an agentId in the caller's workspace; throws {@link AGENT_NOT_FOUND}. No request. */
+export function agentRefOf(deps: Pick<ScopeDeps, 'caches'>, caller: Caller, id: string) {
+  const ref = parseAgentId(id);
+  const box = ref === undefined ? undefined : deps.caches.Box.get(ref.box);
+  if (ref === undefined || box === undefined || box.deleting || box.workspace !== caller.workspace) {
+    throw new UserError(AGENT_NOT_FOUND);
+  }
+  return { ...ref, namespace: boxNamespace(ref.box), box: ref.box, view: box };
+}
+
+/** The agent of an agentId; from the cache, or by one live GET when the cache does not know it. */
+export async function findAgent(deps: ScopeDeps, caller: Caller, id: string): Promise<AgentView> {
+  const { namespace, agent: name } = agentRefOf(deps, caller, id);
+  const agent = await cachedOrLive(
+    deps,
+    { cache: deps.caches.Agent, type: Agents, project: projectAgent },
+    namespace,
+    name,
+  );
+  if (agent === undefined || agent.deleting) throw new UserError(AGENT_NOT_FOUND);
+  return agent;
+}
+
+/** The trigger of an agent by its slug. */
+export async function findTrigger(deps: ScopeDeps, agent: AgentView, slug: string): Promise<TriggerView> {
+  const source = { cache: deps.caches.AgentTrigger, type: AgentTriggers, project: projectTrigger };
+  const trigger = isSlug(slug)
+    ? await cachedOrLive(deps, source, agent.namespace, childName(agent.name, slug))
+    : undefined;
+  if (trigger === undefined || trigger.deleting) {
+    throw new UserError('trigger not found: this agent has no trigger with this slug; list_triggers shows them');
+  }
+  return trigger;
+}
+
+export const RUN_NOT_FOUND = 'run not found: this agent has no run with this runId; list_runs shows the latest';
+
+/** Whether the run is one of this agent, and not of a deleted namesake. */
+export function isRunOf(agent: AgentView, run: RunView): boolean {
+  return run.agent === agent.name && !run.deleting && (run.agentUid === undefined || run.agentUid === agent.uid);
+}
+
+/** The run of an agent. */
+export async function findRun(deps: ScopeDeps, agent: AgentView, runId: string): Promise<RunView> {
+  const source = { cache: deps.caches.AgentRun, type: AgentRuns, project: projectRun };
+  const run = DNS_LABEL.test(runId) ? await cachedOrLive(deps, source, agent.namespace, runId) : undefined;
+  if (run === undefined || !isRunOf(agent, run)) throw new UserError(RUN_NOT_FOUND);
+  return run;
+}
+
+/** Names that can be in a path of the API server: an id from a client is never put there unchecked. */
+export const DNS_LABEL = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
+
+interface Source<T extends KubeObject, P> {
+  cache: Pick<Cache<P>, 'get'>;
+  type: ResourceType<T>;
+  project: (object: T) => P;
+}
+
+async function cachedOrLive<T extends KubeObject, P>(
+  deps: ScopeDeps,
+  source: Source<T, P>,
+  namespace: string,
+  name: string,
+): Promise<P | undefined> {
+  const cached = source.cache.get(`${namespace}/${name}`);
+  if (cached !== undefined) return cached;
+  const live = await kubeCall(deps, (signal) =>
+    orUndefined(deps.api.get(source.type, { namespace, name }, { signal })),
+  );
+  return live === undefined ? undefined : source.project(live);
+}
+
+/** One call of the Kubernetes API with the bound of all tools. */
+export function kubeCall<T>(deps: Pick<ScopeDeps, 'clock'>, call: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  return bounded(deps.clock, KUBE_CALL_MS, call);
+}
+
+/** `<box>.<agent>` */
+export function idOf(agent: Pick<AgentView, 'box' | 'name'>): string {
+  return agentId({ box: agent.box, agent: agent.name });
+}
+
+/** Order of strings by code units. */
+export function compare(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}
+
+/** Refuses the change of an object whose source of truth is a repository. */
+export function refuseGitOps(object: { gitOps: boolean }): void {
+  if (object.gitOps) throw new UserError('managed by GitOps: change it in its source');
+}

@@ -1,0 +1,108 @@
+/**
+ * After a write, every API pod knows it before the answer goes out (DESIGN 4, Write barrier): the next call of any client
+ * sees it on every replica, and a rotated URL or a disabled trigger is dead everywhere.
+ */
+import type { Pod } from '../kube/core-types.js';
+import type { Cache, Informer } from '../kube/types.js';
+import type { InternalReply, InternalRequest } from '../observability/probes.js';
+import { INTERNAL_PORT } from '../protocol/pod.js';
+import type { Clock } from '../runtime/clock.js';
+import { bounded } from './bounded.js';
+
+export const BARRIER_PATH = '/internal/v1/barrier';
+/** Longest wait for one write. */
+export const BARRIER_MS = 2_000;
+
+/** Another API pod that takes traffic. */
+export interface PeerView {
+  uid: string;
+  /** Undefined while the pod has none. */
+  ip: string | undefined;
+  ready: boolean;
+  deleting: boolean;
+}
+
+export function projectPeer(pod: Pod): PeerView {
+  return {
+    uid: pod.metadata.uid ?? '',
+    ip: pod.status?.podIP,
+    ready: (pod.status?.conditions ?? []).some(({ type, status }) => type === 'Ready' && status === 'True'),
+    deleting: pod.metadata.deletionTimestamp !== undefined,
+  };
+}
+
+/** `http://<address>:8081` of every other API pod that takes traffic; one that is being deleted takes none. */
+export function peerUrls(pods: Pick<Cache<PeerView>, 'values'>, ownUid: string): string[] {
+  const urls: string[] = [];
+  for (const pod of pods.values()) {
+    if (pod.uid === ownUid || pod.deleting || !pod.ready || pod.ip === undefined) continue;
+    const host = pod.ip.includes(':') ? `[${pod.ip}]` : pod.ip;
+    urls.push(`http://${host}:${INTERNAL_PORT}`);
+  }
+  return urls;
+}
+
+type Watched = Pick<Informer<unknown>, 'waitForResourceVersion'>;
+
+/** What was written. */
+export interface Write {
+  kind: string;
+  resourceVersion: string;
+}
+
+export interface WriteBarrier {
+  /** True when this pod and every other one have seen the write; false when one had not within {@link BARRIER_MS}. */
+  passed(write: Write): Promise<boolean>;
+}
+
+export interface WriteBarrierDeps {
+  /** Kind -> informer of this pod. */
+  informers: Readonly<Record<string, Watched>>;
+  peers(): readonly string[];
+  /** POSTs JSON and resolves with the status; rejects without an answer. */
+  post(url: string, body: Write, signal: AbortSignal): Promise<number>;
+  clock: Clock;
+}
+
+export function createWriteBarrier(deps: WriteBarrierDeps): WriteBarrier {
+  return {
+    async passed(write) {
+      return bounded(deps.clock, BARRIER_MS, async (signal) => {
+        const own = deps.informers[write.kind]?.waitForResourceVersion(write.resourceVersion, signal) ?? false;
+        const others = deps.peers().map((peer) => confirmed(deps, `${peer}${BARRIER_PATH}`, write, signal));
+        return (await Promise.all([own, ...others])).every(Boolean);
+      });
+    },
+  };
+}
+
+async function confirmed(deps: WriteBarrierDeps, url: string, write: Write, signal: AbortSignal): Promise<boolean> {
+  try {
+    return (await deps.post(url, write, signal)) === 200;
+  } catch {
+    // Away or too slow: the caller learns that the write is not confirmed everywhere.
+    return false;
+  }
+}
+
+/** The other side: answers 200 when this pod's watch of the kind is there, 504 when it is not in time. */
+export function barrierRoute(informers: Readonly<Record<string, Watched>>, clock: Clock) {
+  return async ({ body, signal }: Pick<InternalRequest, 'body' | 'signal'>): Promise<InternalReply> => {
+    const write = parseWrite(body);
+    const informer = write === undefined || !Object.hasOwn(informers, write.kind) ? undefined : informers[write.kind];
+    if (write === undefined || informer === undefined) return { status: 400, body: { error: 'unknown kind' } };
+    const wait = (bound: AbortSignal) => informer.waitForResourceVersion(write.resourceVersion, bound);
+    const seen = await bounded(clock, BARRIER_MS, wait, signal);
+    return { status: seen ? 200 : 504 };
+  };
+}
+
+function parseWrite(body: Buffer): Write | undefined {
+  try {
+    const { kind, resourceVersion } = JSON.parse(body.toString()) as Partial<Record<keyof Write, unknown>>;
+    if (typeof kind !== 'string' || typeof resourceVersion !== 'string') return undefined;
+    return /^\d{1,20}$/.test(resourceVersion) ? { kind, resourceVersion } : undefined;
+  } catch {
+    return undefined;
+  }
+}
