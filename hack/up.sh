@@ -31,9 +31,8 @@ node hack/build.mjs
 # The tag is the content: an unchanged tree restarts nothing, a changed one replaces the pods.
 tag=$(find dist hack/image -type f -print0 | sort -z | xargs -0 sha256sum | sha256sum | cut -c1-12)
 image=boxwright:$tag
-# Beside the cluster's own files: a second clone on the machine finds it.
-loaded=${XDG_STATE_HOME:-$HOME/.local/state}/boxwright/loaded-$tag
-if [[ -e $loaded ]] && "$CTR" images list -q 2>/dev/null | grep -q "boxwright:$tag\$"; then
+# Only the native way can tell what the node has ($CTR); elsewhere loading is repeated, which costs seconds.
+if [[ -n $CTR ]] && "$CTR" images list -q | grep -q "boxwright:$tag\$"; then
   echo "$image is in the cluster already"
 else
   archive=$(mktemp --suffix=.tar)
@@ -41,7 +40,6 @@ else
   hack/image/build.sh "$image" "$archive"
   "$cluster" load "$archive"
   rm -f "$archive"
-  mkdir -p "$(dirname "$loaded")" && touch "$loaded"
 fi
 
 step 'Helm install'

@@ -1,0 +1,95 @@
+import { z } from 'zod';
+import { AGE_COLUMN, defineResource, dnsLabelName } from '../define-resource.js';
+import type { Resource } from '../meta.js';
+import { Conditions, Timestamp } from './common.js';
+
+/** Limits of a template version (DESIGN 3): a part is an immutable gzip piece. */
+export const MAX_TEMPLATE_PART_BYTES = 512 * 1024;
+export const MAX_TEMPLATE_BYTES = 8 * 1024 * 1024;
+const MAX_PARTS = 32;
+
+/** One stored content: the draft, or a published version. */
+const TemplateContent = z.object({
+  /** Generation of the parts: their names are `<template>.<content id>.<n>`. */
+  content: z.string().max(26).describe('Id of the content; its parts are named `<template>.<content>.<n>`.'),
+  parts: z.int().min(0).max(MAX_PARTS).describe('Number of AgentTemplateParts.'),
+  sha256: z.string().max(64).describe('SHA-256 of the whole content in hex.'),
+  agents: z.int().min(0).max(100).describe('Number of agents in it.'),
+});
+
+export const AgentTemplateSpec = z.object({
+  name: z.string().min(1).max(128).describe('Display name.'),
+  description: z.string().max(1024).default('').describe('What the template gives.'),
+  category: z.string().max(64).default('').describe('Category.'),
+  tags: z.array(z.string().max(64)).max(20).default([]).describe('Tags.'),
+  draft: TemplateContent.describe('The editable content.'),
+  published: z
+    .array(
+      TemplateContent.extend({
+        version: z.int().min(1).describe('Version number.'),
+        publishedAt: Timestamp.describe('When it was published.'),
+        name: z.string().max(128).describe('Name at that version.'),
+        description: z.string().max(1024).describe('Description at that version.'),
+        category: z.string().max(64).describe('Category at that version.'),
+        tags: z.array(z.string().max(64)).max(20).describe('Tags at that version.'),
+      }),
+    )
+    .max(100)
+    .default([])
+    .describe('Immutable versions, oldest first; the last 100 are kept.'),
+  listed: z.boolean().default(false).describe('Whether the latest version is published to other workspaces.'),
+  installs: z.int().min(0).default(0).describe('How often it was installed.'),
+  updatedAt: Timestamp.optional().describe('When the draft last changed; creation when absent.'),
+});
+
+export const AgentTemplateStatus = z.object({ conditions: Conditions });
+
+/** A packaged set of agents: a draft and published versions (spec 1.7, tools.md). */
+export const AgentTemplates = defineResource({
+  kind: 'AgentTemplate',
+  plural: 'agenttemplates',
+  shortNames: ['atpl'],
+  namespaced: true,
+  description: 'A packaged set of agents: an editable draft and immutable published versions.',
+  spec: AgentTemplateSpec,
+  status: AgentTemplateStatus,
+  columns: [
+    { name: 'Published', jsonPath: '.spec.listed', type: 'boolean', description: 'Whether other workspaces see it.' },
+    { name: 'Version', jsonPath: '.spec.published[-1:].version', type: 'integer', description: 'Latest version.' },
+    { name: 'Agents', jsonPath: '.spec.draft.agents', type: 'integer', description: 'Agents in the draft.' },
+    { name: 'Installs', jsonPath: '.spec.installs', type: 'integer', description: 'How often it was installed.' },
+    AGE_COLUMN,
+  ],
+  rules: [dnsLabelName('AgentTemplate', 36)],
+});
+export type AgentTemplate = Resource<z.output<typeof AgentTemplateSpec>, z.output<typeof AgentTemplateStatus>>;
+
+export const AgentTemplatePartSpec = z.object({
+  template: z.string().max(36).describe('The AgentTemplate.'),
+  content: z.string().max(26).describe('Id of the content that it belongs to.'),
+  part: z
+    .int()
+    .min(0)
+    .max(MAX_PARTS - 1)
+    .describe('Position, from 0.'),
+  bytes: z.int().min(0).describe('Stored size.'),
+  data: z.string().max(700_000).describe('A piece of the compressed content, base64.'),
+});
+
+/** An immutable piece of a template's content, owned by the template, read on demand. */
+export const AgentTemplateParts = defineResource({
+  kind: 'AgentTemplatePart',
+  plural: 'agenttemplateparts',
+  namespaced: true,
+  inCategory: false,
+  description: 'An immutable piece of the content of a template version.',
+  spec: AgentTemplatePartSpec,
+  columns: [
+    { name: 'Template', jsonPath: '.spec.template', type: 'string', description: 'The template.' },
+    { name: 'Content', jsonPath: '.spec.content', type: 'string', description: 'The content.' },
+    { name: 'Bytes', jsonPath: '.spec.bytes', type: 'integer', description: 'Stored size.' },
+    AGE_COLUMN,
+  ],
+  rules: [{ rule: 'self.spec == oldSelf.spec', message: 'a part cannot be changed' }],
+});
+export type AgentTemplatePart = Resource<z.output<typeof AgentTemplatePartSpec>, never>;
