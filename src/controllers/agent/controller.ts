@@ -1,0 +1,124 @@
+/** Agent: slot, handle, and an orderly end. Its totals are written by src/controllers/totals, never here. */
+import { AgentRuns } from '../../api/v1alpha1/agent-run.js';
+import { AgentTriggers } from '../../api/v1alpha1/agent-trigger.js';
+import { Agents } from '../../api/v1alpha1/agent.js';
+import { objectKey } from '../../api/meta.js';
+import type { Box } from '../../api/v1alpha1/box.js';
+import type { Workspace } from '../../api/v1alpha1/workspace.js';
+import type { Cache, CacheChange, KubeApi } from '../../kube/types.js';
+import type { Logger } from '../../observability/logger.js';
+import type { Clock } from '../../runtime/clock.js';
+import { isoNow } from '../../runtime/clock.js';
+import type { ReconcileResult } from '../../runtime/controller.js';
+import { CONTINUE, DONE, requeueAfter, runSteps } from '../../runtime/steps.js';
+import type { Step, StepResult } from '../../runtime/steps.js';
+import { all } from '../shared/controller-part.js';
+import type { ControllerPart } from '../shared/controller-part.js';
+import { deleteObjects } from '../shared/delete-objects.js';
+import { ensureFinalizer, releaseFinalizer } from '../shared/finalizer.js';
+import { BY_AGENT, agentIndexValue } from '../shared/informers.js';
+import type { AgentView, RunView, TriggerView } from '../shared/informers.js';
+import { setReady } from '../shared/ready.js';
+import { patchStatus } from '../shared/status-patch.js';
+import { AgentDirectory } from './directory.js';
+import { agentStatus, handleConditions, whyNotReady } from './status.js';
+
+export interface AgentDependencies {
+  api: Pick<KubeApi, 'patch' | 'delete'>;
+  clock: Clock;
+  log: Logger;
+  caches: {
+    agents: Cache<AgentView>;
+    boxes: Cache<Box>;
+    workspaces: Cache<Workspace>;
+    triggers: Cache<TriggerView>;
+    runs: Cache<RunView>;
+  };
+}
+
+/** Cache events wake the agent earlier; this is for an event that never comes and for the next batch of deletes. */
+const DELETION_RECHECK_MS = 2_000;
+
+type AgentStep = Step<AgentView, AgentDirectory>;
+
+/** The controller of Agent. */
+export function createAgentController(deps: AgentDependencies): ControllerPart {
+  const directory = new AgentDirectory(deps.caches);
+  const steps = agentSteps(deps);
+  return {
+    name: 'agent',
+    workers: 4,
+    watch: (enqueue) => all([directory.watch(enqueue), watchChildren(deps, enqueue)]),
+    async reconcile(key, signal): Promise<ReconcileResult | void> {
+      directory.refresh();
+      const agent = deps.caches.agents.get(key);
+      if (agent === undefined) return;
+      return await runSteps({
+        object: agent,
+        inputs: directory,
+        steps,
+        writeStatus: (draft, abort) => patchStatus(deps.api, { type: Agents, before: agent, draft }, abort),
+        signal,
+      });
+    },
+  };
+}
+
+/** Children matter only when one is gone: an agent that is being deleted waits for the last. */
+function watchChildren({ caches }: AgentDependencies, enqueue: (key: string) => void): () => void {
+  const onGone = ({ previous, current }: CacheChange<TriggerView | RunView>) => {
+    if (current !== undefined || previous === undefined) return;
+    const agent = caches.agents.get(agentIndexValue(previous.metadata.namespace, previous.spec.agent));
+    if (agent?.metadata.deletionTimestamp !== undefined) enqueue(objectKey(agent.metadata));
+  };
+  return all([caches.triggers.onChange(onGone), caches.runs.onChange(onGone)]);
+}
+
+/** deleted? -> finalizer -> slot, handle and Ready. */
+function agentSteps(deps: AgentDependencies): readonly AgentStep[] {
+  return [
+    {
+      name: 'finalize',
+      run: (draft, _directory, signal) =>
+        draft.metadata.deletionTimestamp === undefined ? CONTINUE : finalizeAgent(deps, draft, signal),
+    },
+    {
+      name: 'finalizer',
+      run: async (draft, _directory, signal) => {
+        await ensureFinalizer(deps.api, Agents, draft, signal);
+        return CONTINUE;
+      },
+    },
+    {
+      name: 'standing',
+      run: (draft, directory) => {
+        const standing = directory.standing(draft);
+        const conditions = handleConditions(draft, standing, isoNow(deps.clock));
+        draft.status = { ...agentStatus(draft, standing), conditions };
+        setReady(draft, whyNotReady(draft, standing), deps.clock);
+        return DONE;
+      },
+    },
+  ];
+}
+
+/**
+ * Triggers and runs first, so that every run is counted while the agent is there. A run that is created in the last
+ * moment outlives the agent; the run controller ends it as AgentNotFound, and it counts for Box and Workspace.
+ */
+async function finalizeAgent(deps: AgentDependencies, draft: AgentView, signal: AbortSignal): Promise<StepResult> {
+  const { api, caches } = deps;
+  const key = objectKey(draft.metadata);
+  const triggers = caches.triggers.byIndex(BY_AGENT, key);
+  const runs = caches.runs.byIndex(BY_AGENT, key);
+  await deleteObjects(api, AgentTriggers, triggers, signal);
+  await deleteObjects(api, AgentRuns, runs, signal);
+  if (triggers.length + runs.length > 0) {
+    const message = 'the agent is being deleted; it waits until its runs and triggers are gone';
+    setReady(draft, { reason: 'Deleting', message }, deps.clock);
+    return requeueAfter(DELETION_RECHECK_MS);
+  }
+  await releaseFinalizer(api, Agents, draft, signal);
+  deps.log.info({ namespace: draft.metadata.namespace, agent: draft.metadata.name }, 'agent released');
+  return DONE;
+}

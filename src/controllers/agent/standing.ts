@@ -1,0 +1,73 @@
+/**
+ * Who holds the slots and the handles of a workspace (spec 3, DESIGN 3), as pure functions: the oldest agents do. A slot
+ * or handle that becomes free goes to the oldest agent that waits for it.
+ */
+
+/** What is looked at of one agent. */
+export interface AgentEntry {
+  /** `<namespace>/<name>`. */
+  key: string;
+  /** `<box>.<agent>`, for messages. */
+  agentId: string;
+  createdAt: string;
+  /** spec.handle, else the object name. */
+  handle: string;
+}
+
+export interface WorkspaceSlots {
+  name: string;
+  /** Undefined: there is no such Workspace. */
+  slots: number | undefined;
+}
+
+export interface Standing {
+  active: boolean;
+  /** Set when not active. */
+  inactiveReason?: string;
+  /** Absent when an older agent has it. */
+  handle?: string;
+  /** The agentId of that older agent. */
+  conflictsWith?: string;
+}
+
+/** Oldest first; of the same second, by key, so that every controller decides alike. */
+export function byAge(a: Pick<AgentEntry, 'createdAt' | 'key'>, b: Pick<AgentEntry, 'createdAt' | 'key'>): number {
+  const age = Date.parse(a.createdAt) - Date.parse(b.createdAt);
+  if (age !== 0) return age;
+  return a.key < b.key ? -1 : 1;
+}
+
+/** The keys of the agents that hold a slot; `agents` are sorted oldest first. */
+export function assignSlots(agents: readonly Pick<AgentEntry, 'key'>[], slots: number): ReadonlySet<string> {
+  return new Set(agents.slice(0, slots).map((agent) => agent.key));
+}
+
+/** Handle -> the agent that it resolves to; `agents` are sorted oldest first. */
+export function resolveHandles(agents: readonly AgentEntry[]): ReadonlyMap<string, AgentEntry> {
+  const owners = new Map<string, AgentEntry>();
+  for (const agent of agents) if (!owners.has(agent.handle)) owners.set(agent.handle, agent);
+  return owners;
+}
+
+/** Every agent's standing in its workspace, by key. Agents that are being deleted must not be in the list. */
+export function standings(workspace: WorkspaceSlots, agents: readonly AgentEntry[]): Map<string, Standing> {
+  const sorted = [...agents].sort(byAge);
+  const holders = assignSlots(sorted, workspace.slots ?? 0);
+  const owners = resolveHandles(sorted);
+  return new Map(
+    sorted.map((agent) => {
+      const slot = holders.has(agent.key) ? { active: true } : { active: false, inactiveReason: noSlot(workspace) };
+      const owner = owners.get(agent.handle);
+      const isOwner = owner === undefined || owner.key === agent.key;
+      return [agent.key, { ...slot, ...(isOwner ? { handle: agent.handle } : { conflictsWith: owner.agentId }) }];
+    }),
+  );
+}
+
+function noSlot({ name, slots }: WorkspaceSlots): string {
+  if (slots === undefined) return `workspace ${name} does not exist; create it, then its agents get their slots`;
+  return (
+    `plan limit reached: ${slots} of ${slots} agent slots of workspace ${name} are in use; ` +
+    `the agent does not run until a slot frees: delete an agent or raise spec.slots of the Workspace`
+  );
+}

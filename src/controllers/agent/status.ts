@@ -1,0 +1,61 @@
+/** The part of an Agent's status that this controller owns, as a pure function of its standing. */
+import { setCondition } from '../../api/conditions.js';
+import type { Condition } from '../../api/v1alpha1/common.js';
+import type { AgentView } from '../shared/informers.js';
+import type { NotReady } from '../shared/ready.js';
+import type { Standing } from './standing.js';
+
+export const HANDLE_CONFLICT = 'HandleConflict';
+
+type Status = NonNullable<AgentView['status']>;
+
+const NOT_IN_A_BOX: Standing & { inactiveReason: string } = {
+  active: false,
+  inactiveReason: 'the namespace is not the namespace of a Box; create the agent in bw-<box>',
+};
+
+/** The whole status: ours from the standing, all other fields as they were. */
+export function agentStatus(agent: AgentView, standing: Standing = NOT_IN_A_BOX): Status {
+  const { handle: _handle, inactiveReason: _reason, ...others } = agent.status ?? {};
+  const { generation } = agent.metadata;
+  return {
+    ...others,
+    active: standing.active,
+    ...(standing.inactiveReason === undefined ? {} : { inactiveReason: standing.inactiveReason }),
+    ...(standing.handle === undefined ? {} : { handle: standing.handle }),
+    ...(generation === undefined ? {} : { observedGeneration: generation }),
+  };
+}
+
+/** HandleConflict=True while an older agent has the handle; the condition is absent otherwise. */
+export function handleConditions(agent: AgentView, standing: Standing | undefined, now: string): Condition[] {
+  const others = (agent.status?.conditions ?? []).filter(({ type }) => type !== HANDLE_CONFLICT);
+  const message = conflictMessage(agent, standing);
+  if (message === undefined) return others;
+  const { generation } = agent.metadata;
+  return setCondition(
+    agent.status?.conditions,
+    {
+      type: HANDLE_CONFLICT,
+      status: 'True',
+      reason: 'HandleTaken',
+      message,
+      ...(generation === undefined ? {} : { observedGeneration: generation }),
+    },
+    now,
+  );
+}
+
+/** Why the agent is not ready; undefined when it is. */
+export function whyNotReady(agent: AgentView, standing: Standing | undefined): NotReady | undefined {
+  if (standing === undefined) return { reason: 'BoxNotFound', message: NOT_IN_A_BOX.inactiveReason };
+  if (!standing.active) return { reason: 'NoFreeSlot', message: standing.inactiveReason ?? '' };
+  const message = conflictMessage(agent, standing);
+  return message === undefined ? undefined : { reason: HANDLE_CONFLICT, message };
+}
+
+function conflictMessage(agent: AgentView, standing: Standing | undefined): string | undefined {
+  if (standing?.conflictsWith === undefined) return undefined;
+  const handle = agent.spec.handle ?? agent.metadata.name;
+  return `the handle ${handle} belongs to the older agent ${standing.conflictsWith}; set another spec.handle`;
+}
