@@ -1,0 +1,71 @@
+/** The answer to a claim, made from what was gathered: pure. */
+import { originOf, sessionIdOf } from '../../api/names.js';
+import type { AgentRun } from '../../api/v1alpha1/agent-run.js';
+import { PROTOCOL_VERSION, type ClaimAnswer } from '../../protocol/run.js';
+import type { AgentView, BoxView } from '../views.js';
+import type { ClaimInput } from './claim-inputs.js';
+
+/** Steps of a run whose agent names no limit (spec 2, stepLimit). */
+export const DEFAULT_STEP_LIMIT = 50;
+/** Seconds between two reports at the beginning of a run. */
+export const REPORT_SECONDS = 5;
+/** What `status.model` and requests say when the agent names no model. */
+export const DEFAULT_MODEL = 'default';
+
+/** Lower of the limits of agent and run. */
+export function stepLimitOf(agent: AgentView, run: AgentRun): number {
+  return Math.min(agent.spec.stepLimit ?? DEFAULT_STEP_LIMIT, run.spec.limits?.stepLimit ?? Infinity);
+}
+
+/** The model of an agent in a Box: what the agent names, else what the Box has behind its provider. */
+export function modelOf(agent: AgentView, box: BoxView): string {
+  if (agent.spec.model !== undefined) return agent.spec.model;
+  return agent.spec.provider === 'boxwright' ? (box.engine ?? DEFAULT_MODEL) : DEFAULT_MODEL;
+}
+
+/** Base URL of a provider's SDK, as a path on the gateway. */
+export function basePathOf(provider: string): string {
+  return `/gateway/${provider}/v1`;
+}
+
+/** Everything that the runner needs (DESIGN 4). `run` is the claimed run. */
+export function answerOf(run: AgentRun, input: ClaimInput): ClaimAnswer {
+  const { agent, box } = input;
+  const claim = run.status?.claim;
+  if (claim === undefined) throw new Error(`run ${run.metadata.name} is not claimed`);
+  const { temperature, provider } = agent.spec;
+  return {
+    protocol: PROTOCOL_VERSION,
+    epoch: claim.epoch,
+    gatewayAddress: claim.gatewayAddress,
+    run: {
+      namespace: run.metadata.namespace ?? '',
+      name: run.metadata.name,
+      sessionId: sessionIdOf(run),
+      origin: originOf(run),
+    },
+    agent: {
+      handle: agent.spec.handle ?? agent.name,
+      name: agent.spec.name,
+      description: agent.spec.description,
+      soul: agent.spec.soul,
+      tools: { ...agent.spec.tools },
+    },
+    model: {
+      provider,
+      model: modelOf(agent, box),
+      basePath: basePathOf(provider),
+      ...(temperature === undefined ? {} : { temperature }),
+    },
+    message: input.message,
+    history: input.history,
+    limits: {
+      stepLimit: stepLimitOf(agent, run),
+      executionSeconds: Math.min(box.executionSeconds, run.spec.limits?.executionSeconds ?? Infinity),
+    },
+    intervals: {
+      heartbeatSeconds: Math.max(1, Math.floor(box.heartbeatSeconds / 3)),
+      reportSeconds: REPORT_SECONDS,
+    },
+  };
+}

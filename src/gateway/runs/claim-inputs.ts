@@ -1,0 +1,125 @@
+/** What a run needs to start, read from caches; a live GET only for what a cache does not have. */
+import { boxOfNamespace } from '../../api/names.js';
+import type { RunOutcome } from '../../api/run-status.js';
+import { Agents } from '../../api/v1alpha1/agent.js';
+import type { AgentRun } from '../../api/v1alpha1/agent-run.js';
+import { Boxes } from '../../api/v1alpha1/box.js';
+import { objectKey } from '../../api/meta.js';
+import { isNotFound } from '../../kube/errors.js';
+import type { Cache, KubeApi } from '../../kube/types.js';
+import type { TranscriptMessage } from '../../protocol/run.js';
+import { readTranscript } from '../../transcript/chunk-store.js';
+import { GatewayError, tryAgain } from '../errors.js';
+import { projectAgent, projectBox, type AgentView, type BoxView } from '../views.js';
+import { historyOf } from './history.js';
+import { DamagedInputError, messageOf } from './run-message.js';
+import type { RunStore } from './run-store.js';
+
+export interface ClaimInput {
+  agent: AgentView;
+  box: BoxView;
+  message: string;
+  history: TranscriptMessage[];
+}
+
+/** The run cannot be executed as it is; it ends with this outcome. */
+export class RunRefusedError extends Error {
+  override readonly name = 'RunRefusedError';
+  constructor(readonly outcome: RunOutcome) {
+    super(outcome.message);
+  }
+}
+
+export interface ClaimInputsOptions {
+  api: Pick<KubeApi, 'get'>;
+  store: RunStore;
+  agents: Pick<Cache<AgentView>, 'get'>;
+  boxes: Pick<Cache<BoxView>, 'get'>;
+}
+
+export class ClaimInputs {
+  readonly #options: ClaimInputsOptions;
+
+  constructor(options: ClaimInputsOptions) {
+    this.#options = options;
+  }
+
+  /** Rejects with {@link RunRefusedError} when agent or message are not there any more. */
+  async gather(run: AgentRun, previousRun: string | undefined): Promise<ClaimInput> {
+    const agent = await this.#agentOf(run);
+    const box = await this.boxOf(run.metadata.namespace ?? '');
+    const message = await this.#messageOf(run);
+    const history = await this.#historyOf(run, previousRun);
+    return { agent, box, message, history };
+  }
+
+  /** The Box of a namespace. Rejects with 503 when it is not there. */
+  async boxOf(namespace: string): Promise<BoxView> {
+    const name = boxOfNamespace(namespace);
+    if (name === undefined) throw new GatewayError(403, `namespace ${namespace} is not one of a Box`);
+    const cached = this.#options.boxes.get(name);
+    if (cached !== undefined) return cached;
+    try {
+      return projectBox(await this.#options.api.get(Boxes, { name }));
+    } catch (error) {
+      if (isNotFound(error)) throw tryAgain(`Box ${name} is not there`, 10);
+      throw error;
+    }
+  }
+
+  async #agentOf(run: AgentRun): Promise<AgentView> {
+    const ref = { namespace: run.metadata.namespace ?? '', name: run.spec.agent };
+    const agent = this.#options.agents.get(objectKey(ref)) ?? (await this.#liveAgent(ref));
+    const expected = run.spec.agentUid ?? run.status?.agentUid;
+    if (agent === undefined && expected === undefined) {
+      throw refuse('AgentNotFound', `There is no Agent ${ref.name} in namespace ${ref.namespace}.`);
+    }
+    if (agent === undefined || (expected !== undefined && agent.uid !== expected)) {
+      throw refuse('AgentDeleted', `Agent ${ref.name} was deleted before the run started.`);
+    }
+    return agent;
+  }
+
+  async #liveAgent(ref: { namespace: string; name: string }): Promise<AgentView | undefined> {
+    try {
+      return projectAgent(await this.#options.api.get(Agents, ref));
+    } catch (error) {
+      if (isNotFound(error)) return undefined;
+      throw error;
+    }
+  }
+
+  async #messageOf(run: AgentRun): Promise<string> {
+    const ref = { namespace: run.metadata.namespace ?? '', name: run.metadata.name };
+    // The informer drops compressed inputs: they are read once, here.
+    const { spec } = run.spec.input === undefined ? run : await this.#options.store.fetch(ref);
+    try {
+      return await messageOf(spec);
+    } catch (error) {
+      if (error instanceof DamagedInputError)
+        throw refuse('InvalidRun', `The message cannot be read: ${error.message}.`);
+      throw error;
+    }
+  }
+
+  #historyOf(run: AgentRun, previousRun: string | undefined): Promise<TranscriptMessage[]> {
+    const { api, store } = this.#options;
+    const namespace = run.metadata.namespace ?? '';
+    return historyOf(run, previousRun, {
+      find: async (name) => {
+        try {
+          return await store.find({ namespace, name });
+        } catch (error) {
+          if (error instanceof GatewayError && error.status === 404) return undefined;
+          throw error;
+        }
+      },
+      ofSession: (current) => store.ofSession(current),
+      transcript: (earlier) => readTranscript(api, earlier),
+    });
+  }
+}
+
+function refuse(reason: RunOutcome['reason'], message: string): RunRefusedError {
+  return new RunRefusedError({ phase: 'error', reason, message });
+}

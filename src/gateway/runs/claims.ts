@@ -1,0 +1,88 @@
+/**
+ * The claim of a run by its pod: a compare-and-swap on the status, answered with the whole input of the run. The same pod
+ * gets the same answer again; another pod 409; an ended run 410 (DESIGN 4, Reports).
+ */
+import { claimedStatus, isTerminal } from '../../api/run-status.js';
+import type { AgentRun } from '../../api/v1alpha1/agent-run.js';
+import type { ClaimAnswer, ClaimRequest } from '../../protocol/run.js';
+import { isoNow, type Clock } from '../../runtime/clock.js';
+import type { RunIdentity } from '../auth/run-authenticator.js';
+import { GatewayError, runEnded } from '../errors.js';
+import type { GatewayMetrics } from '../metrics.js';
+import { isCancelRequested } from './reports.js';
+import { answerOf, modelOf } from './claim-answer.js';
+import { RunRefusedError, type ClaimInput, type ClaimInputs } from './claim-inputs.js';
+import type { RunFinisher } from './finishes.js';
+import type { GatewaySelf, Pinning } from './pinning.js';
+import type { RunStore } from './run-store.js';
+import type { ServedRuns } from './served-runs.js';
+
+export interface ClaimsOptions {
+  self: GatewaySelf;
+  clock: Clock;
+  store: RunStore;
+  served: ServedRuns;
+  pinning: Pick<Pinning, 'resolve'>;
+  inputs: Pick<ClaimInputs, 'gather'>;
+  finisher: Pick<RunFinisher, 'refuse'>;
+  metrics: Pick<GatewayMetrics, 'claimed'>;
+}
+
+export class Claims {
+  readonly #options: ClaimsOptions;
+
+  constructor(options: ClaimsOptions) {
+    this.#options = options;
+  }
+
+  /** Rejects with 403, 409, 410 or 421; a run that cannot be executed is finished and answers 410. */
+  async claim(identity: RunIdentity, request: ClaimRequest): Promise<ClaimAnswer> {
+    if (request.podUid !== identity.podUid) throw new GatewayError(403, 'the token belongs to another pod');
+    if (request.protocol < 1) throw new GatewayError(400, 'the protocol version must be 1 or higher');
+    const { store } = this.#options;
+    const ref = { namespace: identity.namespace, name: identity.runName };
+    const known = await store.find(ref);
+    if (known.status?.claim === undefined) expectClaimable(known);
+    else await this.#options.pinning.resolve(identity);
+    const input = await this.#inputOf(known, identity);
+    const claimedNow = known.status?.claim === undefined && (await this.#pin(identity, input));
+    const served = await this.#options.pinning.resolve(identity);
+    if (claimedNow) this.#options.served.startLog(served);
+    return answerOf(await store.find(ref), input);
+  }
+
+  /** True when this call claimed the run; otherwise somebody else did meanwhile, and the pin says who. */
+  async #pin(identity: RunIdentity, input: ClaimInput): Promise<boolean> {
+    const { store, self, clock, metrics } = this.#options;
+    let mine = false;
+    await store.update({ namespace: identity.namespace, name: identity.runName }, (run) => {
+      mine = false;
+      expectClaimable(run);
+      if (run.status?.claim !== undefined) return undefined;
+      mine = true;
+      const now = isoNow(clock);
+      const claim = { podUid: identity.podUid, podName: identity.podName, at: now, ...self, epoch: 1 };
+      const { provider } = input.agent.spec;
+      return { ...claimedStatus(run, claim, now), provider, model: modelOf(input.agent, input.box) };
+    });
+    if (mine) metrics.claimed();
+    return mine;
+  }
+
+  async #inputOf(run: AgentRun, identity: RunIdentity): Promise<ClaimInput> {
+    try {
+      return await this.#options.inputs.gather(run, identity.previousRun);
+    } catch (error) {
+      if (!(error instanceof RunRefusedError)) throw error;
+      await this.#options.finisher.refuse(run, error.outcome);
+      throw runEnded('error');
+    }
+  }
+}
+
+/** Throws 410 for a run that must not start any more. */
+function expectClaimable(run: AgentRun): void {
+  if (isTerminal(run)) throw runEnded(run.status?.phase);
+  // Nothing was executed yet: the controller writes the outcome.
+  if (isCancelRequested(run)) throw runEnded('cancelled');
+}

@@ -1,0 +1,195 @@
+/** The end of a run as the gateway writes it: reported by the runner, refused at the claim, or silent for too long. */
+import { acceptedAt } from '../../api/names.js';
+import { RUN_REASONS, type RunReason } from '../../api/reasons.js';
+import { finishedStatus, isTerminal, type RunOutcome } from '../../api/run-status.js';
+import { MAX_STATUS_OUTPUT_BYTES, type AgentRun, type RunPhase } from '../../api/v1alpha1/agent-run.js';
+import { redact, type Logger } from '../../observability/logger.js';
+import type { FinishAnswer, FinishRequest, RunEvent } from '../../protocol/run.js';
+import { isoNow, type Clock } from '../../runtime/clock.js';
+import { SequenceConflictError, type TranscriptLog } from '../../transcript/log.js';
+import { cutUtf8 } from '../../transcript/text.js';
+import type { RunIdentity } from '../auth/run-authenticator.js';
+import { GatewayError, runEnded, tryAgain } from '../errors.js';
+import type { KeyedLock } from '../keyed-lock.js';
+import type { GatewayMetrics } from '../metrics.js';
+import { NO_USAGE } from '../usage.js';
+import type { Pinning } from './pinning.js';
+import { logFields, transcriptOf } from './reports.js';
+import type { RunStore } from './run-store.js';
+import type { ServedRun, ServedRuns } from './served-runs.js';
+
+/** What a runner may say about the end of its run. */
+const REPORTED: Partial<Record<RunReason, RunOutcome['phase']>> = {
+  Completed: 'done',
+  StepLimitReached: 'done',
+  Cancelled: 'cancelled',
+  ModelNotConfigured: 'error',
+  ModelError: 'error',
+  DeadlineExceeded: 'error',
+  RunnerError: 'error',
+  Interrupted: 'error',
+};
+
+export interface RunFinisherOptions {
+  clock: Clock;
+  store: RunStore;
+  served: ServedRuns;
+  pinning: Pick<Pinning, 'resolve'>;
+  lock: KeyedLock;
+  metrics: Pick<GatewayMetrics, 'finished' | 'reported'>;
+  log: Logger;
+}
+
+export class RunFinisher {
+  readonly #options: RunFinisherOptions;
+
+  constructor(options: RunFinisherOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Stores the last events and the outcome. The first outcome wins: the pod of an ended run gets the phase that stands.
+   * Rejects with 409, 410 (another pod's run has ended) or 421.
+   */
+  async finish(identity: RunIdentity, request: FinishRequest): Promise<FinishAnswer> {
+    const ref = { namespace: identity.namespace, name: identity.runName };
+    const known = endedFor(await this.#options.store.find(ref), identity);
+    if (known !== undefined) return known;
+    const served = await this.#options.pinning.resolve(identity, request.epoch);
+    served.heardAt = this.#options.clock.monotonic();
+    return this.#options.lock.run(served.uid, async () => {
+      // The same finish may have come twice, and the first one was in work.
+      const ended = endedFor(await this.#options.store.find(ref), identity);
+      if (ended !== undefined) return ended;
+      served.call?.abort();
+      await this.#closeLog(served, request);
+      return { phase: await this.#end(served, outcomeOf(request), request.outcome.output) };
+    });
+  }
+
+  /** Ends a run that was silent for too long; nothing happens when it was heard meanwhile. */
+  async lose(served: ServedRun, boundSeconds: number): Promise<void> {
+    const { clock, lock, store } = this.#options;
+    await lock.run(served.uid, async () => {
+      if (clock.monotonic() - served.heardAt < boundSeconds * 1000) return;
+      const message = `The run sent nothing for ${boundSeconds} seconds (spec.bounds.heartbeatSeconds of its Box).`;
+      await this.#options.served.logOf(served, store.get(served.ref));
+      await this.#end(served, { phase: 'error', reason: 'HeartbeatLost', message }, null);
+    });
+  }
+
+  /** Ends a run at its claim. */
+  async refuse(run: AgentRun, outcome: RunOutcome): Promise<void> {
+    const { clock, store, metrics } = this.#options;
+    const ref = { namespace: run.metadata.namespace ?? '', name: run.metadata.name };
+    let written = false;
+    await store.update(ref, (current) => {
+      written = !isTerminal(current);
+      if (!written) return undefined;
+      return {
+        ...finishedStatus(current, outcome, acceptedAt(current), isoNow(clock)),
+        usage: NO_USAGE,
+        usageFinal: true,
+      };
+    });
+    if (written) metrics.finished(outcome.phase, outcome.reason);
+  }
+
+  /** Adds what only this pod knows to a run that the controller ended: usage and transcript may grow after the outcome. */
+  async settle(served: ServedRun): Promise<void> {
+    const { lock, store } = this.#options;
+    await lock.run(served.uid, async () => {
+      await this.#options.served.logOf(served, store.get(served.ref));
+      await store.update(
+        served.ref,
+        (run) =>
+          !isTerminal(run) || run.status?.usageFinal === true || run.status?.claim?.epoch !== served.epoch
+            ? undefined
+            : { ...run.status, usage: served.usage, usageFinal: true, ...transcriptOf(served) },
+        { live: true },
+      );
+      this.#options.served.drop(served);
+    });
+  }
+
+  async #closeLog(served: ServedRun, request: FinishRequest): Promise<void> {
+    const { store, metrics } = this.#options;
+    const run = store.get(served.ref);
+    const log = await this.#options.served.logOf(served, run);
+    try {
+      await log.close(withOutput(request, log, run?.status?.claim?.at ?? ''));
+    } catch (error) {
+      if (!(error instanceof SequenceConflictError)) throw error;
+      metrics.reported('conflict');
+      throw new GatewayError(409, error.message, { type: 'SequenceConflict' });
+    }
+  }
+
+  async #end(served: ServedRun, outcome: RunOutcome, output: string | null): Promise<FinishAnswer['phase']> {
+    const { clock, store, metrics, log } = this.#options;
+    let written = false;
+    const run = await store.update(served.ref, (current) => {
+      written = !isTerminal(current);
+      if (!written) return undefined;
+      if (current.status?.claim?.epoch !== served.epoch) throw tryAgain('another gateway pod took over');
+      return {
+        ...finishedStatus(current, outcome, acceptedAt(current), isoNow(clock)),
+        usage: served.usage,
+        usageFinal: true,
+        ...transcriptOf(served),
+        ...outputOf(output),
+      };
+    });
+    const phase = endedPhase(run);
+    // Somebody else ended it: what this pod knows is added by settle().
+    if (!written) return phase;
+    this.#options.served.drop(served);
+    metrics.finished(phase, outcome.reason);
+    log.info({ ...logFields(served), phase, reason: outcome.reason, steps: served.usage.steps }, 'run finished');
+    return phase;
+  }
+}
+
+/**
+ * The status holds a short output whole; a long one must be in the transcript (DESIGN 3). The time of the event does not
+ * come from a clock: the same finish must give the same event when it is repeated.
+ */
+function withOutput(request: FinishRequest, log: TranscriptLog, claimedAt: string): RunEvent[] {
+  const { events, outcome } = request;
+  const isThere = log.hasOutput || events.some(({ type }) => type === 'output');
+  if (outcome.output === null || fits(outcome.output) || isThere) return events;
+  const last = events.at(-1);
+  const seq = Math.max(log.ack, last?.seq ?? 0) + 1;
+  return [...events, { type: 'output', seq, at: last?.at ?? claimedAt, text: outcome.output }];
+}
+
+/** The answer for a run that has ended, undefined while it works. Throws 410 for any other pod than its own. */
+function endedFor(run: AgentRun, identity: RunIdentity): FinishAnswer | undefined {
+  if (!isTerminal(run)) return undefined;
+  if (run.status?.claim?.podUid !== identity.podUid) throw runEnded(run.status?.phase);
+  return { phase: endedPhase(run) };
+}
+
+function endedPhase(run: AgentRun): FinishAnswer['phase'] {
+  const phase: RunPhase = run.status?.phase ?? 'running';
+  if (phase === 'running') throw new Error(`run ${run.metadata.name} has not ended`);
+  return phase;
+}
+
+function outcomeOf({ outcome }: FinishRequest): RunOutcome {
+  const reason = Object.hasOwn(RUN_REASONS, outcome.reason) ? (outcome.reason as RunReason) : undefined;
+  const phase = reason === undefined ? undefined : REPORTED[reason];
+  if (reason === undefined || phase === undefined) {
+    return { phase: 'error', reason: 'RunnerError', message: 'The runner reported an outcome that is not known.' };
+  }
+  return { phase, reason, message: cutUtf8(redact(outcome.message), 1024) };
+}
+
+function fits(output: string): boolean {
+  return Buffer.byteLength(output) <= MAX_STATUS_OUTPUT_BYTES;
+}
+
+function outputOf(output: string | null): Pick<NonNullable<AgentRun['status']>, 'output' | 'outputTruncated'> {
+  if (output === null) return {};
+  return fits(output) ? { output } : { output: cutUtf8(output, MAX_STATUS_OUTPUT_BYTES), outputTruncated: true };
+}

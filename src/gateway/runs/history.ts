@@ -1,0 +1,107 @@
+/** The conversation before a run: messages of the earlier runs of its session, oldest first (DESIGN 3). */
+import type { AgentRun } from '../../api/v1alpha1/agent-run.js';
+import type { RunEvent, TranscriptMessage } from '../../protocol/run.js';
+import type { Transcript } from '../../transcript/chunk-store.js';
+
+export const MAX_HISTORY_BYTES = 1024 * 1024;
+export const MAX_HISTORY_RUNS = 50;
+
+export interface HistorySources {
+  /** A run by name; undefined when it is gone. */
+  find(name: string): Promise<AgentRun | undefined>;
+  /** Known runs of the session of that run. */
+  ofSession(run: AgentRun): readonly AgentRun[];
+  transcript(run: AgentRun): Promise<Transcript>;
+}
+
+/**
+ * Messages of the session before `run`, newest that fit in 1 MiB and 50 runs. The Job names the latest earlier run; the ones
+ * before it follow in the order of their claims.
+ */
+export async function historyOf(
+  run: AgentRun,
+  previousRun: string | undefined,
+  sources: HistorySources,
+): Promise<TranscriptMessage[]> {
+  if (previousRun === undefined) return [];
+  const previous = await sources.find(previousRun);
+  if (previous === undefined) return [];
+  const chain = earlierRuns(run, previous, sources.ofSession(run));
+  let messages: TranscriptMessage[] = [];
+  let bytes = 0;
+  for (const earlier of chain) {
+    const own = messagesOf((await sources.transcript(earlier)).events);
+    const kept = newestWithin(own, MAX_HISTORY_BYTES - bytes);
+    bytes += kept.reduce((sum, message) => sum + sizeOf(message), 0);
+    messages = [...kept, ...messages];
+    if (kept.length < own.length) break;
+  }
+  return repaired(messages);
+}
+
+/** The previous run, then the ones claimed before it, newest first. */
+function earlierRuns(run: AgentRun, previous: AgentRun, session: readonly AgentRun[]): AgentRun[] {
+  const before = session
+    .filter(({ metadata }) => metadata.name !== run.metadata.name && metadata.name !== previous.metadata.name)
+    .filter((other) => other.status?.claim !== undefined && claimOrder(other) < claimOrder(previous))
+    .sort((a, b) => (claimOrder(a) < claimOrder(b) ? 1 : -1));
+  return [previous, ...before].slice(0, MAX_HISTORY_RUNS);
+}
+
+function claimOrder(run: AgentRun): string {
+  return `${run.status?.claim?.at ?? ''} ${run.metadata.name}`;
+}
+
+function messagesOf(events: readonly RunEvent[]): TranscriptMessage[] {
+  return events.flatMap((event) => (event.type === 'message' ? [event.message] : []));
+}
+
+function newestWithin(messages: readonly TranscriptMessage[], maxBytes: number): TranscriptMessage[] {
+  let bytes = 0;
+  let first = messages.length;
+  while (first > 0) {
+    const message = messages[first - 1];
+    if (message === undefined || bytes + sizeOf(message) > maxBytes) break;
+    bytes += sizeOf(message);
+    first -= 1;
+  }
+  return messages.slice(first);
+}
+
+function sizeOf(message: TranscriptMessage): number {
+  return Buffer.byteLength(JSON.stringify(message));
+}
+
+const INTERRUPTED = JSON.stringify({ error: 'The run ended before this call had a result.' });
+
+/**
+ * A conversation that every model accepts: it begins with a user, each call has exactly one result right after it, and
+ * results without a call are left out. A cut transcript or a run that died in the middle of a call needs this.
+ */
+export function repaired(messages: readonly TranscriptMessage[]): TranscriptMessage[] {
+  const start = messages.findIndex(({ role }) => role === 'user');
+  if (start === -1) return [];
+  const whole: TranscriptMessage[] = [];
+  for (let i = start; i < messages.length; i++) {
+    const message = messages[i];
+    if (message === undefined || message.role === 'tool') continue;
+    whole.push(message);
+    if (message.role !== 'assistant') continue;
+    const results = resultsAfter(messages, i);
+    for (const call of message.toolCalls ?? []) {
+      whole.push(
+        results.get(call.id) ?? { role: 'tool', callId: call.id, tool: call.tool, result: INTERRUPTED, isError: true },
+      );
+    }
+  }
+  return whole;
+}
+
+function resultsAfter(messages: readonly TranscriptMessage[], index: number): Map<string, TranscriptMessage> {
+  const results = new Map<string, TranscriptMessage>();
+  for (const message of messages.slice(index + 1)) {
+    if (message.role !== 'tool') break;
+    results.set(message.callId, message);
+  }
+  return results;
+}

@@ -1,0 +1,96 @@
+/** Reports and heartbeats of a run: idempotent by (run, seq); cancel rides back on the answers (DESIGN 4, Reports). */
+import { isTerminal } from '../../api/run-status.js';
+import type { AgentRun } from '../../api/v1alpha1/agent-run.js';
+import type { Logger } from '../../observability/logger.js';
+import type { EventsAnswer, EventsRequest } from '../../protocol/run.js';
+import type { Clock } from '../../runtime/clock.js';
+import { SequenceConflictError } from '../../transcript/log.js';
+import type { RunIdentity } from '../auth/run-authenticator.js';
+import { GatewayError, runEnded } from '../errors.js';
+import type { KeyedLock } from '../keyed-lock.js';
+import type { GatewayMetrics } from '../metrics.js';
+import type { Pinning } from './pinning.js';
+import type { RunStore } from './run-store.js';
+import type { ServedRun, ServedRuns } from './served-runs.js';
+
+/** Usage and transcript positions go to the status of a working run at most this often. */
+export const PROGRESS_MS = 5_000;
+
+export interface ReportsOptions {
+  clock: Clock;
+  store: RunStore;
+  served: ServedRuns;
+  pinning: Pick<Pinning, 'resolve'>;
+  lock: KeyedLock;
+  metrics: Pick<GatewayMetrics, 'reported'>;
+  log: Logger;
+}
+
+export class Reports {
+  readonly #options: ReportsOptions;
+
+  constructor(options: ReportsOptions) {
+    this.#options = options;
+  }
+
+  /** Stores the events; none is a heartbeat, which writes nothing. Rejects with 409, 410 or 421. */
+  async report(identity: RunIdentity, request: EventsRequest): Promise<EventsAnswer> {
+    const { clock, lock, store, metrics } = this.#options;
+    const served = await this.#options.pinning.resolve(identity, request.epoch);
+    served.heardAt = clock.monotonic();
+    if (request.events.length > 0) {
+      await lock.run(served.uid, () => this.#store(served, request));
+      metrics.reported('stored');
+    } else metrics.reported('heartbeat');
+    const run = await store.find(served.ref);
+    if (isTerminal(run)) throw runEnded(run.status?.phase);
+    return { ack: served.log?.ack ?? 0, cancel: isCancelRequested(run), epoch: served.epoch };
+  }
+
+  async #store(served: ServedRun, { events }: EventsRequest): Promise<void> {
+    const { store, metrics } = this.#options;
+    const run = store.get(served.ref);
+    // It may have ended while this report waited for the one before it.
+    if (run !== undefined && isTerminal(run)) throw runEnded(run.status?.phase);
+    const log = await this.#options.served.logOf(served, run);
+    try {
+      await log.append(events);
+    } catch (error) {
+      if (!(error instanceof SequenceConflictError)) throw error;
+      metrics.reported('conflict');
+      throw new GatewayError(409, error.message, { type: 'SequenceConflict' });
+    }
+    await this.#progress(served);
+  }
+
+  /** Kubectl shows a working run's steps and tokens; a failure here must not fail the report, whose events are stored. */
+  async #progress(served: ServedRun): Promise<void> {
+    const { clock, store, log } = this.#options;
+    if (clock.monotonic() - served.writtenAt < PROGRESS_MS) return;
+    served.writtenAt = clock.monotonic();
+    try {
+      await store.update(served.ref, (run) =>
+        isTerminal(run) || run.status?.claim?.epoch !== served.epoch
+          ? undefined
+          : { ...run.status, usage: served.usage, ...transcriptOf(served) },
+      );
+    } catch (err) {
+      log.warn({ err, ...logFields(served) }, 'progress of a run was not written');
+    }
+  }
+}
+
+/** `transcript` of a status. */
+export function transcriptOf(served: ServedRun): Pick<NonNullable<AgentRun['status']>, 'transcript'> {
+  return served.log === undefined ? {} : { transcript: served.log.summary };
+}
+
+/** Whether somebody wants the run to stop: it was cancelled or deleted. */
+export function isCancelRequested(run: AgentRun): boolean {
+  return run.spec.cancelRequested === true || run.metadata.deletionTimestamp !== undefined;
+}
+
+/** Fields that name a run in a log line. */
+export function logFields(served: Pick<ServedRun, 'ref'>): { namespace: string; run: string } {
+  return { namespace: served.ref.namespace, run: served.ref.name };
+}

@@ -1,0 +1,104 @@
+/**
+ * AgentRuns as this process knows them: the informer's view, overlaid with the answers of own writes until the watch
+ * brings them. All status writes of the gateway go through here: each names the version that it saw (DESIGN principle 7).
+ */
+import { objectKey } from '../../api/meta.js';
+import { AgentRuns, type AgentRun } from '../../api/v1alpha1/agent-run.js';
+import { isConflict, isNotFound } from '../../kube/errors.js';
+import type { Cache, KubeApi, ObjectRef } from '../../kube/types.js';
+import { GatewayError, tryAgain } from '../errors.js';
+import { projectRun, sessionKey, RUNS_BY_SESSION } from '../views.js';
+
+const MAX_TRIES = 6;
+
+export interface RunStoreOptions {
+  api: Pick<KubeApi, 'get' | 'replaceStatus'>;
+  cache: Pick<Cache<AgentRun>, 'get' | 'byIndex' | 'onChange'>;
+}
+
+/** The next status of a run, or undefined to write nothing. Called again with the newer run after a conflict. */
+export type DecideStatus = (run: AgentRun) => AgentRun['status'] | undefined;
+
+export interface UpdateOptions {
+  /** Starts with a live read: for runs of which the cache keeps only a part. */
+  live?: boolean;
+}
+
+export class RunStore {
+  readonly #options: RunStoreOptions;
+  readonly #newer = new Map<string, AgentRun>();
+
+  constructor(options: RunStoreOptions) {
+    this.#options = options;
+    options.cache.onChange(({ key, current }) => {
+      const own = this.#newer.get(key);
+      if (own !== undefined && (current === undefined || !isNewer(own, current))) this.#newer.delete(key);
+    });
+  }
+
+  /** The newest known version, without its compressed input; of a finished run only a part (see projectRun). */
+  get(ref: ObjectRef): AgentRun | undefined {
+    const key = objectKey(ref);
+    return this.#newer.get(key) ?? this.#options.cache.get(key);
+  }
+
+  /** The known run, else one live GET. Rejects with 404. */
+  async find(ref: ObjectRef): Promise<AgentRun> {
+    return this.get(ref) ?? projectRun(await this.fetch(ref));
+  }
+
+  /** The whole run from the API server. Rejects with 404. */
+  async fetch(ref: ObjectRef): Promise<AgentRun> {
+    try {
+      const run = await this.#options.api.get(AgentRuns, ref);
+      this.#remember(run);
+      return run;
+    } catch (error) {
+      if (isNotFound(error)) throw notThere();
+      throw error;
+    }
+  }
+
+  /** Known runs of the same session. */
+  ofSession(run: AgentRun): readonly AgentRun[] {
+    return this.#options.cache.byIndex(RUNS_BY_SESSION, sessionKey(run));
+  }
+
+  /** Compare-and-swap of the status; a conflict reads the run again and decides again. Resolves with the run as it then is. */
+  async update(ref: ObjectRef, decide: DecideStatus, options: UpdateOptions = {}): Promise<AgentRun> {
+    let run = options.live === true ? await this.fetch(ref) : await this.find(ref);
+    for (let tries = 0; tries < MAX_TRIES; tries++) {
+      const status = decide(run);
+      if (status === undefined) return run;
+      try {
+        const written = await this.#options.api.replaceStatus(AgentRuns, { ...run, status });
+        return this.#remember(written);
+      } catch (error) {
+        if (isNotFound(error)) throw notThere();
+        if (!isConflict(error)) throw error;
+      }
+      run = await this.fetch(ref);
+    }
+    throw tryAgain('the status of the run changes too often');
+  }
+
+  #remember(run: AgentRun): AgentRun {
+    const view = projectRun(run);
+    const key = objectKey(run.metadata);
+    const cached = this.#options.cache.get(key);
+    // The watch may be ahead of the answer.
+    if (cached === undefined || isNewer(view, cached)) this.#newer.set(key, view);
+    return view;
+  }
+}
+
+function notThere(): GatewayError {
+  return new GatewayError(404, 'the run is not there any more', { type: 'RunNotFound' });
+}
+
+/** Versions of one kind are numbers that rise (Kubernetes 1.35 says so; etcd always did). */
+function isNewer(one: AgentRun, other: AgentRun): boolean {
+  const a = one.metadata.resourceVersion ?? '';
+  const b = other.metadata.resourceVersion ?? '';
+  return a.length === b.length ? a > b : a.length > b.length;
+}

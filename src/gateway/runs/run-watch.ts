@@ -1,0 +1,130 @@
+/**
+ * Keeps the served runs equal to what the API server says, and ends runs that are silent for longer than their Box allows
+ * (DESIGN 4, Bounds). The clock of a run starts anew when this process starts or takes it over, and stands still while
+ * the API server cannot check tokens: a run must not pay for an outage of ours.
+ */
+import { boxOfNamespace } from '../../api/names.js';
+import { isTerminal } from '../../api/run-status.js';
+import { parseObjectKey } from '../../api/meta.js';
+import type { AgentRun } from '../../api/v1alpha1/agent-run.js';
+import type { Cache, CacheChange } from '../../kube/types.js';
+import type { Logger } from '../../observability/logger.js';
+import type { Clock } from '../../runtime/clock.js';
+import type { BoxView } from '../views.js';
+import type { RunFinisher } from './finishes.js';
+import type { GatewaySelf } from './pinning.js';
+import { logFields } from './reports.js';
+import type { ServedRun, ServedRuns } from './served-runs.js';
+
+const TICK_MS = 1_000;
+/** A tick this late means that the process itself stood still. */
+const LATE_MS = 10_000;
+/** Used until the Box is in the cache. */
+const DEFAULT_HEARTBEAT_SECONDS = 90;
+
+export interface RunWatchOptions {
+  self: Pick<GatewaySelf, 'gatewayUid'>;
+  clock: Clock;
+  runs: Pick<Cache<AgentRun>, 'get' | 'values' | 'onChange'>;
+  boxes: Pick<Cache<BoxView>, 'get'>;
+  served: ServedRuns;
+  finisher: Pick<RunFinisher, 'lose' | 'settle'>;
+  /** When the API server last could not check a token, on the monotonic clock. */
+  outage: { readonly failedAt: number };
+  log: Logger;
+}
+
+export class RunWatch {
+  readonly name = 'run watch';
+  readonly #options: RunWatchOptions;
+  readonly #busy = new Set<ServedRun>();
+  readonly #stops: (() => void)[] = [];
+  #stopped = false;
+  #tickedAt = 0;
+  #stoodStillAt = -Infinity;
+
+  constructor(options: RunWatchOptions) {
+    this.#options = options;
+  }
+
+  /** To be called when the caches are filled. */
+  start(): void {
+    const { runs, clock } = this.#options;
+    this.#stops.push(runs.onChange((change) => this.#changed(change)));
+    for (const run of runs.values()) this.#look(run);
+    this.#tickedAt = clock.monotonic();
+    this.#schedule();
+  }
+
+  stop(): Promise<void> {
+    this.#stopped = true;
+    for (const stop of this.#stops) stop();
+    return Promise.resolve();
+  }
+
+  #changed({ key, current }: CacheChange<AgentRun>): void {
+    if (current !== undefined) return this.#look(current);
+    const { namespace = '', name } = parseObjectKey(key);
+    const served = this.#options.served.get({ namespace, name });
+    if (served !== undefined) this.#options.served.drop(served);
+  }
+
+  #look(run: AgentRun): void {
+    const { served, self } = this.#options;
+    const known = served.get({ namespace: run.metadata.namespace ?? '', name: run.metadata.name });
+    if (known !== undefined && known.uid !== run.metadata.uid) return served.drop(known);
+    const { claim, usageFinal } = run.status ?? {};
+    if (claim === undefined) return;
+    if (isTerminal(run)) {
+      if (known !== undefined && usageFinal === true) served.drop(known);
+      // Without usageFinal somebody else wrote the outcome; the next tick adds what this pod knows.
+      return;
+    }
+    if (claim.gatewayUid === self.gatewayUid) served.take(run);
+    else if (known !== undefined && known.epoch < claim.epoch) served.drop(known);
+  }
+
+  #schedule(): void {
+    this.#stops.push(
+      this.#options.clock.after(TICK_MS, () => {
+        this.#stops.length = 1;
+        if (this.#stopped) return;
+        this.#tick();
+        this.#schedule();
+      }),
+    );
+  }
+
+  #tick(): void {
+    const { clock, served, runs } = this.#options;
+    const now = clock.monotonic();
+    if (now - this.#tickedAt > LATE_MS) this.#stoodStillAt = now;
+    this.#tickedAt = now;
+    for (const one of served.list()) {
+      if (this.#busy.has(one)) continue;
+      const run = runs.get(`${one.ref.namespace}/${one.ref.name}`);
+      if (run !== undefined && isTerminal(run)) void this.#act(one, () => this.#options.finisher.settle(one));
+      else this.#judge(one, now);
+    }
+  }
+
+  #judge(served: ServedRun, now: number): void {
+    const { boxes, outage, finisher } = this.#options;
+    const box = boxes.get(boxOfNamespace(served.ref.namespace) ?? '');
+    const bound = box?.heartbeatSeconds ?? DEFAULT_HEARTBEAT_SECONDS;
+    const since = Math.max(served.heardAt, outage.failedAt, this.#stoodStillAt);
+    if (now - since >= bound * 1000) void this.#act(served, () => finisher.lose(served, bound));
+  }
+
+  /** One at a time for each run; a failure is logged, and the next tick tries again. */
+  async #act(served: ServedRun, work: () => Promise<void>): Promise<void> {
+    this.#busy.add(served);
+    try {
+      await work();
+    } catch (err) {
+      this.#options.log.warn({ err, ...logFields(served) }, 'the end of a run was not written; trying again');
+    } finally {
+      this.#busy.delete(served);
+    }
+  }
+}

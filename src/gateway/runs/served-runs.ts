@@ -1,0 +1,94 @@
+/**
+ * The runs that are pinned to this pod, with what is not in their status yet: transcript positions, usage, clocks. All
+ * of it can be rebuilt from the API server, so that a restart or a take-over loses at most the usage of 5 s.
+ */
+import { objectKey } from '../../api/meta.js';
+import type { AgentRun, RunUsage } from '../../api/v1alpha1/agent-run.js';
+import type { ObjectRef } from '../../kube/types.js';
+import type { Clock } from '../../runtime/clock.js';
+import { TranscriptLog } from '../../transcript/log.js';
+import { ownerOf, type ChunkApi } from '../../transcript/chunk-store.js';
+import { NO_USAGE } from '../usage.js';
+
+export interface ServedRun {
+  readonly ref: Required<ObjectRef>;
+  readonly uid: string;
+  readonly podUid: string;
+  readonly epoch: number;
+  usage: RunUsage;
+  /** Absent until something must be stored after a restart or a take-over. */
+  log?: TranscriptLog;
+  /** On the monotonic clock: the last call of the run, and the last status write. */
+  heardAt: number;
+  writtenAt: number;
+  /** The model call in flight; at most one. */
+  call?: AbortController;
+}
+
+export interface ServedRunsOptions {
+  api: ChunkApi;
+  clock: Clock;
+}
+
+export class ServedRuns {
+  readonly #options: ServedRunsOptions;
+  readonly #runs = new Map<string, ServedRun>();
+
+  constructor(options: ServedRunsOptions) {
+    this.#options = options;
+  }
+
+  get size(): number {
+    return this.#runs.size;
+  }
+
+  /** All of them, as they are now. */
+  list(): ServedRun[] {
+    return [...this.#runs.values()];
+  }
+
+  get(ref: ObjectRef): ServedRun | undefined {
+    return this.#runs.get(objectKey(ref));
+  }
+
+  /** Serves a run that is pinned to this pod from now on; its heartbeat clock starts anew. A known one stays as it is. */
+  take(run: AgentRun): ServedRun {
+    const { claim } = run.status ?? {};
+    const owner = ownerOf(run);
+    if (claim === undefined) throw new Error(`run ${run.metadata.name} is not claimed`);
+    const known = this.#runs.get(objectKey(owner));
+    if (known !== undefined && known.uid === owner.uid && known.epoch === claim.epoch) return known;
+    known?.call?.abort();
+    const now = this.#options.clock.monotonic();
+    const served: ServedRun = {
+      ref: { namespace: owner.namespace, name: owner.name },
+      uid: owner.uid,
+      podUid: claim.podUid,
+      epoch: claim.epoch,
+      usage: run.status?.usage ?? NO_USAGE,
+      heardAt: now,
+      writtenAt: now,
+    };
+    this.#runs.set(objectKey(owner), served);
+    return served;
+  }
+
+  /** Stops serving: a call in flight is cut. */
+  drop(served: ServedRun): void {
+    served.call?.abort();
+    const key = objectKey(served.ref);
+    if (this.#runs.get(key) === served) this.#runs.delete(key);
+  }
+
+  /** A run that was claimed just now has no chunk: nothing is read. */
+  startLog(served: ServedRun): void {
+    served.log ??= new TranscriptLog(this.#options.api, { ...served.ref, uid: served.uid });
+  }
+
+  /** The transcript so far; read from its chunks when another process wrote them. */
+  async logOf(served: ServedRun, run: AgentRun | undefined): Promise<TranscriptLog> {
+    const truncated = run?.status?.transcript?.state === 'truncated';
+    served.log ??= await TranscriptLog.load(this.#options.api, { ...served.ref, uid: served.uid }, truncated);
+    return served.log;
+  }
+}

@@ -1,0 +1,97 @@
+/**
+ * The script of the scripted engine (DESIGN 5): directives in the last message of the person, one a line. They are read
+ * only from the text before a `<trigger_payload>` block: what a caller of a webhook sends can hold no directive, whatever
+ * closing tags it imitates (spec 4.3.3).
+ */
+
+export type Directive =
+  | { kind: 'tool'; tool: string; input: Record<string, unknown> }
+  | { kind: 'say'; text: string }
+  | { kind: 'wait'; ms: number }
+  | { kind: 'fail'; text: string }
+  /** A line that begins like a directive, but cannot be one. */
+  | { kind: 'wrong'; text: string };
+
+/** Longest `/wait`. */
+export const MAX_WAIT_MS = 600_000;
+
+const PAYLOAD = /<\s*\/?\s*trigger_payload/i;
+const LINE = /^\s*\/(shell|files|say|wait|fail)(?:[ \t]+(.*?))?\s*$/;
+
+/** The directives of a message, in order. Other lines, also ones that begin with a slash, are text. */
+export function parseDirectives(message: string): Directive[] {
+  return trusted(message)
+    .split(/\r?\n/)
+    .flatMap((line) => {
+      const [, name, rest = ''] = LINE.exec(line) ?? [];
+      return name === undefined ? [] : [directiveOf(name, rest)];
+    });
+}
+
+/** The part of a message that the person wrote: everything before the first payload tag. */
+function trusted(message: string): string {
+  const at = PAYLOAD.exec(message)?.index;
+  return at === undefined ? message : message.slice(0, at);
+}
+
+function directiveOf(name: string, rest: string): Directive {
+  if (rest === '') return wrong(`/${name} needs an argument`);
+  if (name === 'shell') return { kind: 'tool', tool: 'shell', input: { command: rest } };
+  if (name === 'files') return filesDirective(rest);
+  if (name === 'wait') return waitDirective(rest);
+  return name === 'say' ? { kind: 'say', text: rest } : { kind: 'fail', text: rest };
+}
+
+function filesDirective(rest: string): Directive {
+  const [, tool, json = '{}'] = /^([a-z]+)(?:\s+(\{.*\}))?$/.exec(rest) ?? [];
+  const usage = 'write it as /files read {"path": "notes.txt"}';
+  if (tool === undefined) return wrong(usage);
+  try {
+    return { kind: 'tool', tool, input: JSON.parse(json) as Record<string, unknown> };
+  } catch {
+    return wrong(`${usage}: the part in braces is not JSON`);
+  }
+}
+
+function waitDirective(rest: string): Directive {
+  const [, digits, unit] = /^(\d{1,7})(ms|s|m)?$/.exec(rest) ?? [];
+  const ms = Number(digits) * (unit === 'ms' ? 1 : unit === 'm' ? 60_000 : 1000);
+  if (digits === undefined || ms > MAX_WAIT_MS) return wrong('write it as /wait 5s, at most 10m');
+  return { kind: 'wait', ms };
+}
+
+function wrong(text: string): Directive {
+  return { kind: 'wrong', text };
+}
+
+/** One answer of the model. */
+export interface ScriptStep {
+  waitMs: number;
+  text: string;
+  call?: { tool: string; input: Record<string, unknown> };
+  /** The call fails with this message. */
+  failure?: string;
+}
+
+/**
+ * The answers that a script makes: one for each tool call, and a last one without. A text alone would end the agent's
+ * loop, so what is said before a tool call goes with it.
+ */
+export function stepsOf(directives: readonly Directive[]): ScriptStep[] {
+  const steps: ScriptStep[] = [];
+  let next: ScriptStep = { waitMs: 0, text: '' };
+  for (const directive of directives) {
+    if (directive.kind === 'wait') next = { ...next, waitMs: next.waitMs + directive.ms };
+    else if (directive.kind === 'say') next = { ...next, text: join(next.text, directive.text) };
+    else if (directive.kind === 'tool') {
+      steps.push({ ...next, call: { tool: directive.tool, input: directive.input } });
+      next = { waitMs: 0, text: '' };
+    } else if (directive.kind === 'fail') return [...steps, { ...next, failure: directive.text }];
+    else return [...steps, { ...next, text: join(next.text, `I cannot follow the script: ${directive.text}.`) }];
+  }
+  return [...steps, next];
+}
+
+function join(before: string, text: string): string {
+  return before === '' ? text : `${before}\n${text}`;
+}

@@ -1,0 +1,104 @@
+/** The part of the OpenAI chat-completions format that the scripted engine speaks, with and without streaming. */
+import { z } from 'zod';
+
+const Part = z.object({ type: z.string(), text: z.string().optional() });
+const Content = z.union([z.string(), z.array(Part)]).nullish();
+
+const ChatMessage = z.object({
+  role: z.enum(['system', 'developer', 'user', 'assistant', 'tool']),
+  content: Content,
+  tool_calls: z
+    .array(z.object({ id: z.string(), function: z.object({ name: z.string(), arguments: z.string() }) }))
+    .nullish(),
+});
+export type ChatMessage = z.output<typeof ChatMessage>;
+
+export const ChatRequest = z.object({
+  model: z.string().max(128),
+  messages: z.array(ChatMessage).min(1),
+  tools: z.array(z.object({ function: z.object({ name: z.string() }) })).nullish(),
+  tool_choice: z.unknown(),
+  stream: z.boolean().nullish(),
+  stream_options: z.object({ include_usage: z.boolean().nullish() }).nullish(),
+});
+export type ChatRequest = z.output<typeof ChatRequest>;
+
+/** The text of a message; other parts than text count as nothing. */
+export function textOf(message: Pick<ChatMessage, 'content'>): string {
+  const { content } = message;
+  if (content === null || content === undefined) return '';
+  return typeof content === 'string' ? content : content.map((part) => part.text ?? '').join('');
+}
+
+/** One answer of a model. */
+export interface ChatAnswer {
+  id: string;
+  /** Seconds since the epoch. */
+  created: number;
+  model: string;
+  text: string;
+  call?: { id: string; tool: string; arguments: string };
+  usage: { inputTokens: number; outputTokens: number };
+}
+
+/** The body of an answer without streaming. */
+export function completionOf(answer: ChatAnswer): Record<string, unknown> {
+  return {
+    ...head(answer, 'chat.completion'),
+    choices: [
+      {
+        index: 0,
+        message: {
+          role: 'assistant',
+          content: answer.text === '' ? null : answer.text,
+          ...(answer.call === undefined ? {} : { tool_calls: [toolCall(answer.call)] }),
+        },
+        finish_reason: finishReason(answer),
+      },
+    ],
+    usage: usageOf(answer),
+  };
+}
+
+const PIECE = 64;
+
+/** The events of a streamed answer, each one `data:` line with its empty line. */
+export function* eventsOf(answer: ChatAnswer, includeUsage: boolean): Generator<string> {
+  const chunk = (delta: Record<string, unknown>, finish: string | null) => ({
+    ...head(answer, 'chat.completion.chunk'),
+    choices: [{ index: 0, delta, finish_reason: finish }],
+  });
+  yield event(chunk({ role: 'assistant', content: '' }, null));
+  const characters = [...answer.text];
+  for (let at = 0; at < characters.length; at += PIECE) {
+    yield event(chunk({ content: characters.slice(at, at + PIECE).join('') }, null));
+  }
+  if (answer.call !== undefined) yield event(chunk({ tool_calls: [{ index: 0, ...toolCall(answer.call) }] }, null));
+  yield event(chunk({}, finishReason(answer)));
+  if (includeUsage) yield event({ ...head(answer, 'chat.completion.chunk'), choices: [], usage: usageOf(answer) });
+  yield 'data: [DONE]\n\n';
+}
+
+function head(answer: ChatAnswer, object: string): Record<string, unknown> {
+  return { id: answer.id, object, created: answer.created, model: answer.model };
+}
+
+function toolCall(call: NonNullable<ChatAnswer['call']>): Record<string, unknown> {
+  return { id: call.id, type: 'function', function: { name: call.tool, arguments: call.arguments } };
+}
+
+function finishReason(answer: ChatAnswer): string {
+  return answer.call === undefined ? 'stop' : 'tool_calls';
+}
+
+function usageOf({ usage }: ChatAnswer): Record<string, number> {
+  return {
+    prompt_tokens: usage.inputTokens,
+    completion_tokens: usage.outputTokens,
+    total_tokens: usage.inputTokens + usage.outputTokens,
+  };
+}
+
+function event(value: unknown): string {
+  return `data: ${JSON.stringify(value)}\n\n`;
+}
