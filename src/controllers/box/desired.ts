@@ -1,5 +1,5 @@
 /** Everything that stands in the namespace of a Box, as a pure function of Box and settings (DESIGN 7). */
-import { LABEL_BOX, LABEL_MANAGED_BY, LABEL_WORKSPACE, MANAGED_BY } from '../../api/labels.js';
+import { LABEL_BOX, LABEL_MANAGED_BY, LABEL_WORKSPACE, MANAGED_BY, RUNNER_SERVICE_ACCOUNT } from '../../api/labels.js';
 import type { ObjectMeta } from '../../api/meta.js';
 import { boxNamespace } from '../../api/names.js';
 import { Boxes } from '../../api/v1alpha1/box.js';
@@ -10,8 +10,6 @@ import type { NamespaceOwner } from '../shared/namespace.js';
 import { networkPolicySpecs } from './network-policies.js';
 import type { NetworkSettings } from './network-policies.js';
 
-/** Service account of run pods: no rights, and no token mounted but the one that the Job asks for. */
-export const RUNNER_SERVICE_ACCOUNT = 'boxwright-runner';
 export const RESOURCE_QUOTA = 'boxwright-quota';
 export const LIMIT_RANGE = 'boxwright-defaults';
 

@@ -1,0 +1,161 @@
+/**
+ * What the installation itself needs, made at the first start and looked after every hour: the keyring of trigger URLs,
+ * our CA and the gateway's certificate. Three Secrets, read by name; no other Secret is touched here.
+ */
+import { randomBytes } from 'node:crypto';
+import { KEYRING_ENTRY, KEYRING_SECRET, parseKeyring } from '../../api/keyring.js';
+import { Secrets } from '../../kube/core-types.js';
+import type { Secret } from '../../kube/core-types.js';
+import { isNotFound } from '../../kube/errors.js';
+import type { KubeApi } from '../../kube/types.js';
+import type { Logger } from '../../observability/logger.js';
+import type { Clock } from '../../runtime/clock.js';
+import type { ReconcileResult } from '../../runtime/controller.js';
+import type { ControllerPart } from '../shared/controller-part.js';
+import {
+  advanceAuthority,
+  bundleOf,
+  createCa,
+  decideAuthority,
+  issueServerCertificate,
+  needsServerCertificate,
+} from './certificates.js';
+import type { Authority } from './certificates.js';
+import {
+  CA_SECRET,
+  GATEWAY_TLS_SECRET,
+  caSecret,
+  entryOf,
+  gatewayTlsSecret,
+  newKeyringSecret,
+  parseCaSecret,
+} from './secrets.js';
+
+export interface InstallationDependencies {
+  api: Pick<KubeApi, 'get' | 'create' | 'replace'>;
+  clock: Clock;
+  log: Logger;
+  /** Release namespace. */
+  namespace: string;
+  /** Name of the gateway's Service in it. */
+  gatewayService: string;
+  random?: (size: number) => Uint8Array;
+}
+
+/** Ids of the keyring's keys. */
+export interface InstalledKeyIds {
+  current: string;
+  all: ReadonlySet<string>;
+}
+
+export interface Installation extends ControllerPart {
+  /** PEM bundle of our CA for the Jobs of runs; undefined until the first reconcile of this leader is through. */
+  caBundle(): string | undefined;
+  /** Undefined until the keyring was read. */
+  keyIds(): InstalledKeyIds | undefined;
+}
+
+const KEY = 'installation';
+const CHECK_MS = 60 * 60 * 1000;
+
+/** The names that the gateway's certificate carries; runners verify the first one, on pod addresses too. */
+export function gatewayServerNames(service: string, namespace: string): string[] {
+  return [`${service}.${namespace}.svc`, `${service}.${namespace}.svc.cluster.local`];
+}
+
+/** The controller of the installation; it has one key. */
+export function createInstallationController(deps: InstallationDependencies): Installation {
+  let caBundle: string | undefined;
+  let keyIds: InstalledKeyIds | undefined;
+  return {
+    name: KEY,
+    workers: 1,
+    caBundle: () => caBundle,
+    keyIds: () => keyIds,
+    watch: (enqueue) => {
+      enqueue(KEY);
+      return () => undefined;
+    },
+    async reconcile(_key, signal): Promise<ReconcileResult> {
+      keyIds = await ensureKeyring(deps, signal);
+      const authority = await ensureAuthority(deps, signal);
+      await ensureGatewayCertificate(deps, authority, signal);
+      caBundle = bundleOf(authority);
+      return { requeueAfterMs: CHECK_MS };
+    },
+  };
+}
+
+/** Made once. A keyring that is there is never written, even when it cannot be read: URLs in use depend on it. */
+async function ensureKeyring(deps: InstallationDependencies, signal: AbortSignal): Promise<InstalledKeyIds> {
+  let secret = await readSecret(deps, KEYRING_SECRET, signal);
+  if (secret === undefined) {
+    const desired = newKeyringSecret(deps.namespace, deps.random ?? randomBytes);
+    secret = await deps.api.create(Secrets, desired, { signal });
+    deps.log.info({ secret: KEYRING_SECRET }, 'keyring made');
+  }
+  const keyring = parseKeyring(entryOf(secret, KEYRING_ENTRY) ?? '');
+  return { current: keyring.current, all: new Set(keyring.keys.keys()) };
+}
+
+async function ensureAuthority(deps: InstallationDependencies, signal: AbortSignal): Promise<Authority> {
+  const now = deps.clock.now();
+  const secret = await readSecret(deps, CA_SECRET, signal);
+  const authority = secret === undefined ? undefined : parseCaSecret(secret);
+  if (authority === undefined) {
+    const made: Authority = { current: await createCa(now), previous: [] };
+    await writeSecret(deps, secret, caSecret(deps.namespace, made), signal);
+    deps.log.info({ secret: CA_SECRET }, 'certificate authority made');
+    return made;
+  }
+  const step = decideAuthority(authority, now);
+  if (step === 'none') return authority;
+  const advanced = await advanceAuthority(authority, step, now);
+  await writeSecret(deps, secret, caSecret(deps.namespace, advanced), signal);
+  deps.log.info({ secret: CA_SECRET, step }, 'certificate authority changed');
+  return advanced;
+}
+
+async function ensureGatewayCertificate(
+  deps: InstallationDependencies,
+  authority: Authority,
+  signal: AbortSignal,
+): Promise<void> {
+  const now = deps.clock.now();
+  const names = gatewayServerNames(deps.gatewayService, deps.namespace);
+  const secret = await readSecret(deps, GATEWAY_TLS_SECRET, signal);
+  const [cert, key] = [entryOf(secret, 'tls.crt'), entryOf(secret, 'tls.key')];
+  const isDue = key === undefined || (await needsServerCertificate(cert, authority.current, names, now));
+  if (!isDue && entryOf(secret, 'ca.crt') === bundleOf(authority)) return;
+  const leaf =
+    isDue || cert === undefined ? await issueServerCertificate(authority.current, names, now) : { cert, key };
+  await writeSecret(deps, secret, gatewayTlsSecret(deps.namespace, authority, leaf), signal);
+  deps.log.info({ secret: GATEWAY_TLS_SECRET, issued: isDue }, 'gateway certificate written');
+}
+
+async function readSecret(
+  { api, namespace }: InstallationDependencies,
+  name: string,
+  signal: AbortSignal,
+): Promise<Secret | undefined> {
+  try {
+    return await api.get(Secrets, { namespace, name }, { signal });
+  } catch (error) {
+    if (isNotFound(error)) return undefined;
+    throw error;
+  }
+}
+
+/** Creates, or replaces the version that was read: of two writers the second starts again from what the first wrote. */
+async function writeSecret(
+  { api }: InstallationDependencies,
+  existing: Secret | undefined,
+  desired: Secret,
+  signal: AbortSignal,
+): Promise<void> {
+  if (existing === undefined) {
+    await api.create(Secrets, desired, { signal });
+    return;
+  }
+  await api.replace(Secrets, { ...desired, metadata: { ...existing.metadata, ...desired.metadata } }, { signal });
+}
