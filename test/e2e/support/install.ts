@@ -2,11 +2,9 @@
  * The running install that the end-to-end tests use: what `make up` left in `.local/quickstart.json`. The tests are
  * its users: kubectl, HTTP, MCP. They make their own Workspaces and Boxes and remove them.
  */
-import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import { promisify } from 'node:util';
-
-const run = promisify(execFile);
+import { clusterCommand } from '../../builders/kubectl.js';
+import type { CommandResult } from '../../builders/kubectl.js';
 
 export const RELEASE_NAMESPACE = 'boxwright-system';
 
@@ -26,23 +24,9 @@ export function facts(): Facts {
   }
 }
 
-export interface CommandResult {
-  ok: boolean;
-  stdout: string;
-  stderr: string;
-}
-
 /** Runs kubectl of the cluster; never throws for an exit code. `input` goes to standard input. */
-export async function kubectl(args: readonly string[], input?: string): Promise<CommandResult> {
-  const child = run('hack/cluster/cluster.sh', ['kubectl', ...args], { maxBuffer: 16 * 1024 * 1024 });
-  if (input !== undefined) child.child.stdin?.end(input);
-  try {
-    const { stdout, stderr } = await child;
-    return { ok: true, stdout, stderr };
-  } catch (error) {
-    const { stdout = '', stderr = String(error) } = error as Partial<CommandResult>;
-    return { ok: false, stdout, stderr };
-  }
+export function kubectl(args: readonly string[], input?: string): Promise<CommandResult> {
+  return clusterCommand(['kubectl', ...args], input);
 }
 
 /** kubectl that must succeed; its standard output. */

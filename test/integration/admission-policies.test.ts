@@ -1,0 +1,247 @@
+/**
+ * The admission policies of the chart on a real API server. The user here has every right in the namespace: what is
+ * refused is refused by a policy, not by a missing role (DESIGN 7).
+ */
+import { clusterCommand, kubectlFor } from '../builders/kubectl.js';
+import { spawnApiServer } from '../builders/spawn-api-server.mjs';
+
+const NAMESPACE = 'bw-policies';
+const RELEASE = 'boxwright-system';
+
+describe('admission policies', () => {
+  // A server of its own: the policies would bind the other test files as well.
+  let server: Awaited<ReturnType<typeof spawnApiServer>>;
+  let kubectl: ReturnType<typeof kubectlFor>;
+
+  beforeAll(async () => {
+    server = await spawnApiServer();
+    kubectl = kubectlFor(server.kubeconfig);
+    await ok(['apply', '-f', 'crds']);
+    await ok(['wait', '--for=condition=Established', 'crd', '--all', '--timeout=30s']);
+    const chart = await clusterCommand([
+      'helm',
+      'template',
+      'boxwright',
+      'charts/boxwright',
+      '-n',
+      RELEASE,
+      '--kube-version',
+      '1.34.0',
+      '--set',
+      'publicUrl=http://localhost',
+      '--show-only',
+      'templates/admission.yaml',
+    ]);
+    await ok(['apply', '-f', '-'], chart.stdout);
+    await ok(
+      ['apply', '-f', '-'],
+      JSON.stringify({
+        apiVersion: 'v1',
+        kind: 'Namespace',
+        metadata: { name: NAMESPACE, labels: { 'boxwright.dev/box': 'policies' } },
+      }),
+    );
+    await ok([
+      'create',
+      'clusterrolebinding',
+      'policies-mallory',
+      '--clusterrole=cluster-admin',
+      '--user=mallory',
+      ...ours.map((name) => `--user=${name}`),
+      ...[
+        '--user=system:serviceaccount:kube-system:job-controller',
+        '--user=system:serviceaccount:kube-system:generic-garbage-collector',
+      ],
+    ]);
+    await ok(['create', 'serviceaccount', 'boxwright-runner', '-n', NAMESPACE]);
+    await ok(
+      ['create', '-f', '-', '--as=system:serviceaccount:kube-system:job-controller'],
+      JSON.stringify(pod('run-pod')),
+    );
+    // A policy is enforced a moment after it was stored.
+    await untilRefused(['run', 'probe', '--image=x', '--restart=Never', '--dry-run=server']);
+  }, 120_000);
+
+  afterAll(async () => {
+    await server.stop();
+  });
+
+  const ours = ['api', 'gateway', 'controller', 'uninstall'].map(
+    (name) => `system:serviceaccount:${RELEASE}:boxwright-${name}`,
+  );
+  const asController = `--as=system:serviceaccount:${RELEASE}:boxwright-controller`;
+  const asApi = `--as=system:serviceaccount:${RELEASE}:boxwright-api`;
+
+  function pod(name: string) {
+    return {
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: { name, namespace: NAMESPACE, labels: { 'boxwright.dev/run': 'r' } },
+      spec: { containers: [{ name: 'runner', image: 'x' }] },
+    };
+  }
+
+  function run(name: string, spec: object) {
+    return {
+      apiVersion: 'boxwright.dev/v1alpha1',
+      kind: 'AgentRun',
+      metadata: { name, namespace: NAMESPACE, finalizers: ['boxwright.dev/fold'] },
+      spec: { agent: 'a', message: 'x', ...spec },
+    };
+  }
+
+  async function ok(args: string[], input?: string): Promise<void> {
+    const result = await kubectl(args, input);
+    if (!result.ok) throw new Error(`${args.join(' ')}: ${result.stderr}`);
+  }
+
+  async function untilRefused(args: string[]): Promise<void> {
+    for (let i = 0; i < 100; i++) {
+      if (!(await mallory(args)).ok) return;
+      await new Promise((resolve) => setTimeout(resolve, 100));
+    }
+    throw new Error('the policies are not enforced');
+  }
+
+  function mallory(args: string[], input?: string) {
+    return kubectl(['--as=mallory', '-n', NAMESPACE, ...args], input);
+  }
+
+  async function refused(message: string, args: string[], input?: object): Promise<void> {
+    const result = await mallory(args, input === undefined ? undefined : JSON.stringify(input));
+    expect({ args, ok: result.ok, stderr: result.stderr }).toEqual({
+      args,
+      ok: false,
+      stderr: expect.stringContaining(message),
+    });
+  }
+
+  test('run tokens are issued to nodes only', async () => {
+    await refused('tokens of run pods are issued to nodes only', [
+      'create',
+      'token',
+      'boxwright-runner',
+      '--audience=boxwright-run',
+    ]);
+    await refused('long-lived service account tokens are not allowed', ['create', '-f', '-'], {
+      apiVersion: 'v1',
+      kind: 'Secret',
+      type: 'kubernetes.io/service-account-token',
+      metadata: {
+        name: 'token',
+        namespace: NAMESPACE,
+        annotations: { 'kubernetes.io/service-account.name': 'boxwright-runner' },
+      },
+    });
+  });
+
+  test('pods come from the Job controller and Jobs from us', async () => {
+    await refused('created by the Job controller only', ['create', '-f', '-'], pod('evil'));
+    await refused('belong to the control plane', ['create', 'job', 'evil', '--image=x']);
+    await refused('holds runs only', ['create', 'deployment', 'evil', '--image=x']);
+    await refused('holds runs only', ['create', 'cronjob', 'evil', '--image=x', '--schedule=* * * * *']);
+    await ok(['create', 'job', 'good', '--image=x', '-n', NAMESPACE, asController]);
+    await refused('belong to the control plane', [
+      'patch',
+      'job',
+      'good',
+      '--type=merge',
+      '-p',
+      '{"spec":{"parallelism":2}}',
+    ]);
+    expect((await mallory(['delete', 'job', 'good', '--wait=false'])).ok).toBe(true);
+  });
+
+  test('a run pod cannot be changed, entered or debugged, but may be deleted and evicted', async () => {
+    await refused('run pods cannot be changed', ['set', 'image', 'pod/run-pod', 'runner=evil']);
+    await refused('run pods cannot be changed', ['label', 'pod', 'run-pod', 'boxwright.dev/run=other', '--overwrite']);
+    await refused('exec, attach, resize and debug containers are not allowed', ['exec', 'run-pod', '--', 'id']);
+    await refused('exec, attach, resize and debug containers are not allowed', ['attach', 'run-pod']);
+    await refused('exec, attach, resize and debug containers are not allowed', ['debug', 'run-pod', '--image=x']);
+    const eviction = { apiVersion: 'policy/v1', kind: 'Eviction', metadata: { name: 'run-pod', namespace: NAMESPACE } };
+    const path = `/api/v1/namespaces/${NAMESPACE}/pods/run-pod/eviction`;
+    expect(await mallory(['create', '--raw', path, '-f', '-'], JSON.stringify(eviction))).toMatchObject({ ok: true });
+  });
+
+  test('network policies belong to the control plane; the garbage collector may remove them', async () => {
+    const policy = {
+      apiVersion: 'networking.k8s.io/v1',
+      kind: 'NetworkPolicy',
+      metadata: { name: 'deny', namespace: NAMESPACE },
+      spec: { podSelector: {} },
+    };
+    await refused('belong to the control plane', ['create', '-f', '-'], {
+      ...policy,
+      metadata: { ...policy.metadata, name: 'open' },
+    });
+    await ok(['create', '-f', '-', asController], JSON.stringify(policy));
+    await refused('belong to the control plane', [
+      'patch',
+      'networkpolicy',
+      'deny',
+      '--type=merge',
+      '-p',
+      '{"spec":{"egress":[{}]}}',
+    ]);
+    await refused('belong to the control plane', ['delete', 'networkpolicy', 'deny']);
+    await ok([
+      'delete',
+      'networkpolicy',
+      'deny',
+      '-n',
+      NAMESPACE,
+      '--as=system:serviceaccount:kube-system:generic-garbage-collector',
+    ]);
+  });
+
+  test.each([
+    ['agentUid', 'u'],
+    ['trigger', { origin: 'trigger', name: 't' }],
+    ['sessionId', 's'],
+    ['sessionTitle', 't'],
+    ['createdAt', '2026-01-01T00:00:00.000Z'],
+    ['actor', 'somebody'],
+  ])('spec.%s of a run is set by the control plane only', async (field, value) => {
+    await refused('are set by the control plane only', ['create', '-f', '-'], run('forged', { [field]: value }));
+    await ok(['create', '-f', '-', asApi], JSON.stringify(run(`made-${field.toLowerCase()}`, { [field]: value })));
+  });
+
+  test('a five-line run is welcome from anybody with the right', async () => {
+    expect(await mallory(['create', '-f', '-'], JSON.stringify(run('by-mallory', {})))).toMatchObject({ ok: true });
+    expect(
+      await mallory(['patch', 'agentrun', 'by-mallory', '--type=merge', '-p', '{"spec":{"cancelRequested":true}}']),
+    ).toMatchObject({ ok: true });
+  });
+
+  test('our finalizers are removed by the controller and the uninstall hook only', async () => {
+    await ok(['create', '-f', '-'], JSON.stringify(run('held', {})));
+    const patch = ['patch', 'agentrun', 'held', '--type=merge', '-p', '{"metadata":{"finalizers":null}}'];
+    await refused('finalizers of boxwright.dev are removed by the controller', patch);
+    expect((await kubectl([...patch, '-n', NAMESPACE, asApi])).ok).toBe(false);
+    await ok([...patch, '-n', NAMESPACE, `--as=system:serviceaccount:${RELEASE}:boxwright-uninstall`]);
+  });
+
+  test('a token of a trigger may be given at creation and is then changed by the control plane only', async () => {
+    const trigger = {
+      apiVersion: 'boxwright.dev/v1alpha1',
+      kind: 'AgentTrigger',
+      metadata: { name: 'a.restored', namespace: NAMESPACE },
+      spec: { agent: 'a', name: 'Restored', body: '', tokenId: '0'.repeat(32), keyId: 'k1' },
+    };
+    expect(await mallory(['create', '-f', '-'], JSON.stringify(trigger))).toMatchObject({ ok: true });
+    const rotate = (value: string) => [
+      'patch',
+      'agenttrigger',
+      'a.restored',
+      '--type=merge',
+      '-p',
+      `{"spec":{"tokenId":${value}}}`,
+    ];
+    await refused('changed by the control plane only', rotate(`"${'1'.repeat(32)}"`));
+    await refused('changed by the control plane only', rotate('null'));
+    expect(
+      await mallory(['patch', 'agenttrigger', 'a.restored', '--type=merge', '-p', '{"spec":{"enabled":false}}']),
+    ).toMatchObject({ ok: true });
+    await ok([...rotate(`"${'2'.repeat(32)}"`), '-n', NAMESPACE, asApi]);
+  });
+});
