@@ -3,10 +3,7 @@
  * serves a whole Jest run when test/integration/global-setup.mjs has started it (BOXWRIGHT_TEST_KUBECONFIG); so each
  * test file works in namespaces of its own.
  */
-import { spawn } from 'node:child_process';
-import type { ChildProcess } from 'node:child_process';
-import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readdir, readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseAllDocuments } from 'yaml';
@@ -20,10 +17,9 @@ import { createTransport } from '../../src/kube/transport.js';
 import type { KubeTransport } from '../../src/kube/transport.js';
 import type { KubeApi } from '../../src/kube/types.js';
 import { systemClock } from '../../src/runtime/clock.js';
+import { spawnApiServer } from './spawn-api-server.mjs';
 
 const REPOSITORY = join(dirname(fileURLToPath(import.meta.url)), '../..');
-/** The first start on a machine builds Kubernetes. */
-const START_BOUND_MS = 20 * 60_000;
 const ESTABLISHED_BOUND_MS = 30_000;
 
 export interface TestApiServer {
@@ -59,54 +55,6 @@ export async function startApiServer(): Promise<TestApiServer> {
       await own?.stop();
     },
   };
-}
-
-/** The server alone, as a child process. */
-export async function spawnApiServer(): Promise<{ kubeconfig: string; folder: string; stop(): Promise<void> }> {
-  const folder = await mkdtemp(join(tmpdir(), 'boxwright-apiserver-'));
-  // It ends when its standard input closes, so it cannot outlive this process.
-  const child = spawn(join(REPOSITORY, 'hack/cluster/cluster.sh'), ['apiserver', folder], {
-    stdio: ['pipe', 'pipe', 'pipe'],
-  });
-  const stop = async () => {
-    await endChild(child);
-    await rm(folder, { recursive: true, force: true });
-  };
-  try {
-    return { kubeconfig: await readyKubeconfig(child), folder, stop };
-  } catch (error) {
-    await stop();
-    throw error;
-  }
-}
-
-function readyKubeconfig(child: ChildProcess): Promise<string> {
-  return new Promise((resolve, reject) => {
-    let output = '';
-    const timer = setTimeout(() => reject(new Error(`the API server did not start:\n${output}`)), START_BOUND_MS);
-    const read = (chunk: Buffer) => {
-      output += chunk.toString();
-      const kubeconfig = /^ready kubeconfig=(.+)$/m.exec(output)?.[1];
-      if (kubeconfig === undefined) return;
-      clearTimeout(timer);
-      resolve(kubeconfig);
-    };
-    child.stdout?.on('data', read);
-    child.stderr?.on('data', read);
-    child.on('error', reject);
-    child.on('exit', () => {
-      clearTimeout(timer);
-      reject(new Error(`the API server ended before it was ready:\n${output}`));
-    });
-  });
-}
-
-async function endChild(child: ChildProcess): Promise<void> {
-  if (child.exitCode !== null || child.signalCode !== null) return;
-  const exited = new Promise((resolve) => child.once('exit', resolve));
-  child.stdin?.end();
-  child.kill('SIGTERM');
-  await exited;
 }
 
 interface CustomResourceDefinition extends KubeObject {

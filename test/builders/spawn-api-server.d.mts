@@ -1,0 +1,1 @@
+export declare function spawnApiServer(): Promise<{ kubeconfig: string; stop(): Promise<void> }>;
