@@ -1,0 +1,29 @@
+/** What the run controller is given. */
+import type { Box } from '../../api/v1alpha1/box.js';
+import type { Cache, KubeApi } from '../../kube/types.js';
+import type { Logger } from '../../observability/logger.js';
+import type { Clock } from '../../runtime/clock.js';
+import type { AgentView } from '../shared/informers.js';
+import type { JobSettings } from './job.js';
+import type { JobView, PodView, RunView } from './views.js';
+
+export interface RunCaches {
+  runs: Cache<RunView>;
+  jobs: Cache<JobView>;
+  pods: Cache<PodView>;
+  agents: Cache<AgentView>;
+  boxes: Cache<Box>;
+}
+
+export interface RunDependencies {
+  api: Pick<KubeApi, 'get' | 'create' | 'patch' | 'delete'>;
+  clock: Clock;
+  log: Logger;
+  caches: RunCaches;
+  /** Adds an ended run to the totals of its owners; resolves when it is in all of them. */
+  fold(run: RunView, signal: AbortSignal): Promise<void>;
+  /** Read for every Job: the CA bundle changes during a rotation. Rejects while the installation is not set up. */
+  jobSettings(signal: AbortSignal): Promise<JobSettings>;
+  /** Runs of the installation that may work at once. */
+  maxRunning: number;
+}

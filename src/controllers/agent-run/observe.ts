@@ -1,0 +1,183 @@
+/**
+ * What a run that has a Job needs now (DESIGN 4, Bounds). Pure: everything known goes in, one decision comes out. Every
+ * way to hang has a bound here; times that Kubernetes keeps are used where there are some, so that they survive a change of the
+ * leader, and only the short graces are counted in memory.
+ */
+import type { Box } from '../../api/v1alpha1/box.js';
+import { isClaimed } from '../../api/run-status.js';
+import type { RunOutcome } from '../../api/run-status.js';
+import { executionSecondsOf } from './bounds.js';
+import { outcomeOf, outcomeOfLostPod, reportedOutcome, sentence } from './outcome.js';
+import type { FoundOutcome } from './outcome.js';
+import type { JobView, PodView, RunView } from './views.js';
+
+/** A finish may still be on its way after the pod ended well; a killed pod or a vanished one has less to say. */
+export const FINISH_GRACE_MS = 60_000;
+export const SHORT_GRACE_MS = 15_000;
+/** The runner ends itself at its bound; the controller steps in a little later. */
+export const EXECUTION_SLACK_MS = 10_000;
+
+/** How long something has been as it is, in milliseconds, on this process's clock. */
+export interface Elapsed {
+  /** Cancellation asked for. */
+  cancelling: number;
+  /** The pod has ended, or its object is gone. */
+  ended: number;
+}
+
+export interface Observation {
+  run: RunView;
+  box: Pick<Box, 'spec'>;
+  /** The Job with our owner UID; undefined when there is none (any more). */
+  job: JobView | undefined;
+  /** The pod that claimed the run; before a claim the newest one. */
+  pod: PodView | undefined;
+  elapsed: Elapsed;
+  /** Milliseconds since the epoch. */
+  now: number;
+}
+
+export type Decision =
+  /** Look again after this time at the latest; events come before. */
+  | { do: 'wait'; ms: number }
+  /** Nothing was executed: the Job goes, the run waits again. */
+  | { do: 'requeue'; message: string }
+  /** `missing`: the decision rests on an object that the cache does not have; ask the API server before it is final. */
+  | { do: 'finish'; outcome: FoundOutcome; missing?: 'job' | 'pod' };
+
+/** One bound: what happens when the time has come. */
+interface Bound {
+  at: number;
+  then: Decision;
+}
+
+/** Nothing is expected, but a lost event must not freeze a run. */
+const LOOK_AGAIN_MS = 60_000;
+
+export function observe(seen: Observation): Decision {
+  if (isPodEnded(seen.pod) || seen.pod === undefined) return observeWithoutPod(seen);
+  const bounds = boundsOf(seen, seen.pod);
+  const due = bounds.find((bound) => bound.at <= seen.now);
+  return due?.then ?? { do: 'wait', ms: nextDeadline(bounds, seen.now) };
+}
+
+/** Milliseconds until the first bound that is still to come. */
+export function nextDeadline(bounds: readonly { at: number }[], now: number): number {
+  const next = Math.min(...bounds.map((bound) => bound.at).filter((at) => at > now));
+  return Math.min(next - now, LOOK_AGAIN_MS);
+}
+
+/** Whether no container of ours runs or will run in the pod. */
+export function isPodEnded(pod: PodView | undefined): boolean {
+  return pod !== undefined && (pod.phase === 'Succeeded' || pod.phase === 'Failed' || pod.runner.terminated !== undefined);
+}
+
+/** Whether the pod of a claimed run has ended or is gone, so that the grace for a late finish runs. */
+export function isOver(pod: PodView | undefined, run: RunView, job: JobView | undefined): boolean {
+  return isPodEnded(pod) || (pod === undefined && (isClaimed(run) || job?.ended !== undefined));
+}
+
+function observeWithoutPod(seen: Observation): Decision {
+  const { run, job, pod } = seen;
+  if (!isOver(pod, run, job)) return observePodless(seen);
+  const reported = pod === undefined ? undefined : reportedOutcome(pod, isClaimed(run));
+  if (reported !== undefined) return { do: 'finish', outcome: reported };
+  const grace = pod?.runner.terminated?.exitCode === 0 ? FINISH_GRACE_MS : SHORT_GRACE_MS;
+  if (seen.elapsed.ended < grace) return { do: 'wait', ms: grace - seen.elapsed.ended };
+  if (run.spec.cancelRequested === true) return { do: 'finish', outcome: outcomeOf('Cancelled') };
+  const outcome = outcomeOfLostPod(pod, job);
+  if (pod !== undefined) return { do: 'finish', outcome };
+  return { do: 'finish', outcome, missing: job === undefined ? 'job' : 'pod' };
+}
+
+/** The Job is there, works, and has no pod yet. */
+function observePodless({ box, job, now }: Observation): Decision {
+  const seconds = box.spec.bounds.podCreatedSeconds;
+  const left = (job?.createdAt ?? now) + seconds * 1000 - now;
+  if (left > 0) return { do: 'wait', ms: left };
+  return { do: 'requeue', message: `Kubernetes created no pod within ${seconds} s; often the quota of the Box is used up.` };
+}
+
+function boundsOf(seen: Observation, pod: PodView): Bound[] {
+  const bounds = [...deletionBounds(seen, pod), ...cancelBounds(seen)];
+  if (isClaimed(seen.run)) return [...bounds, ...executionBounds(seen)];
+  if (pod.runner.startedAt !== undefined) return [...bounds, ...claimBounds(seen, pod.runner.startedAt)];
+  if (pod.scheduledAt !== undefined) return [...bounds, ...startBounds(seen, pod, pod.scheduledAt)];
+  return [...bounds, ...schedulingBounds(seen, pod)];
+}
+
+/** A pod that is being deleted and does not go: its node does not answer any more. */
+function deletionBounds({ box }: Observation, pod: PodView): Bound[] {
+  if (pod.deletionAt === undefined) return [];
+  const outcome = outcomeOf('NodeLost', 'The pod was deleted, but its node did not confirm that it stopped.');
+  return [{ at: pod.deletionAt + box.spec.bounds.terminationSeconds * 1000, then: { do: 'finish', outcome } }];
+}
+
+/** Before the claim nobody has to be asked; a working run is told by the gateway and gets time to stop. */
+function cancelBounds({ run, box, elapsed, now }: Observation): Bound[] {
+  if (run.spec.cancelRequested !== true) return [];
+  if (!isClaimed(run)) {
+    return [{ at: now, then: { do: 'finish', outcome: outcomeOf('Cancelled', 'Cancelled before a pod took the run.') } }];
+  }
+  const seconds = box.spec.bounds.terminationSeconds;
+  const outcome = outcomeOf('Cancelled', `Cancelled; the runner did not stop by itself within ${seconds} s.`);
+  return [{ at: now + seconds * 1000 - elapsed.cancelling, then: { do: 'finish', outcome } }];
+}
+
+function executionBounds({ run, box }: Observation): Bound[] {
+  const seconds = executionSecondsOf(run, box);
+  const claimedAt = Date.parse(run.status?.claim?.at ?? '');
+  const outcome = outcomeOf('DeadlineExceeded', `The run worked for longer than ${seconds} s.`);
+  return [{ at: claimedAt + seconds * 1000 + EXECUTION_SLACK_MS, then: { do: 'finish', outcome } }];
+}
+
+function claimBounds({ box }: Observation, startedAt: number): Bound[] {
+  const seconds = box.spec.bounds.claimSeconds;
+  const outcome = outcomeOf('ClaimTimeout', `The runner started, but did not claim the run within ${seconds} s.`);
+  return [{ at: startedAt + seconds * 1000, then: { do: 'finish', outcome } }];
+}
+
+function schedulingBounds({ box }: Observation, pod: PodView): Bound[] {
+  const seconds = box.spec.bounds.unschedulableSeconds;
+  const why = pod.unschedulable === undefined ? '' : ` ${sentence(pod.unschedulable)}`;
+  const message = `No node took the pod within ${seconds} s.${why}`;
+  return [{ at: pod.createdAt + seconds * 1000, then: { do: 'requeue', message } }];
+}
+
+const PULL_ERRORS: ReadonlySet<string> = new Set(['ErrImagePull', 'ImagePullBackOff', 'RegistryUnavailable']);
+/** Waiting cannot help. */
+const HOPELESS_IMAGES: ReadonlySet<string> = new Set(['InvalidImageName', 'ErrImageNeverPull', 'ImageInspectError']);
+const CREATE_ERRORS: ReadonlySet<string> = new Set([
+  'CreateContainerConfigError',
+  'CreateContainerError',
+  'RunContainerError',
+  'CrashLoopBackOff',
+]);
+
+/** The pod has a node and its runner does not run yet. */
+function startBounds({ box, now }: Observation, pod: PodView, scheduledAt: number): Bound[] {
+  const { imagePullSeconds, containerCreateSeconds } = box.spec.bounds;
+  const waits = [pod.tools.waiting, pod.runner.waiting].filter((waiting) => waiting !== undefined);
+  const hopeless = waits.find(({ reason }) => HOPELESS_IMAGES.has(reason));
+  if (hopeless !== undefined) return [bound(now, 'ImagePullFailed', hopeless)];
+  const pulling = waits.find(({ reason }) => PULL_ERRORS.has(reason));
+  if (pulling !== undefined) return [bound(scheduledAt + imagePullSeconds * 1000, 'ImagePullFailed', pulling)];
+  const failing = waits.find(({ reason }) => CREATE_ERRORS.has(reason));
+  if (failing !== undefined) {
+    return [bound(scheduledAt + containerCreateSeconds * 1000, 'ContainerCreateFailed', failing)];
+  }
+  // The kubelet does not say whether it pulls or creates: both bounds together.
+  const silent = { reason: 'ContainerCreating', message: 'the node has not started the containers' };
+  const both = (imagePullSeconds + containerCreateSeconds) * 1000;
+  return [bound(scheduledAt + both, 'ContainerCreateFailed', silent)];
+}
+
+function bound(
+  at: number,
+  reason: 'ImagePullFailed' | 'ContainerCreateFailed',
+  waiting: { reason: string; message: string },
+): Bound {
+  const what = sentence(waiting.message === '' ? waiting.reason : `${waiting.reason}: ${waiting.message}`);
+  const outcome: RunOutcome = outcomeOf(reason, what);
+  return { at, then: { do: 'finish', outcome } };
+}

@@ -1,0 +1,89 @@
+/**
+ * How a run ended when no finish of its runner arrived: from the termination message of container `runner`, else from
+ * what happened to pod and Job. Pure. `tools` has no say: its exit, its messages and its files are never read.
+ */
+import { RUN_REASONS } from '../../api/reasons.js';
+import type { RunReason } from '../../api/reasons.js';
+import type { RunOutcome } from '../../api/run-status.js';
+import { MAX_TERMINATION_MESSAGE_BYTES, TerminationMessage } from '../../protocol/run.js';
+import type { JobView, PodView } from './views.js';
+
+/** An outcome with the last message of the agent, where it is known. */
+export interface FoundOutcome extends RunOutcome {
+  output?: string;
+  outputTruncated?: boolean;
+}
+
+const PHASES: Partial<Record<RunReason, RunOutcome['phase']>> = {
+  Completed: 'done',
+  StepLimitReached: 'done',
+  Cancelled: 'cancelled',
+};
+
+/** Reasons that a runner may give; the others are the control plane's own observations. */
+const RUNNER_REASONS: ReadonlySet<string> = new Set([
+  'Completed',
+  'StepLimitReached',
+  'Cancelled',
+  'ModelNotConfigured',
+  'ModelError',
+  'DeadlineExceeded',
+  'RunnerError',
+  'Interrupted',
+] satisfies RunReason[]);
+
+/** An outcome for a person: what happened, then the documented next step. */
+export function outcomeOf(reason: RunReason, what: string = RUN_REASONS[reason].cause): RunOutcome {
+  const { nextStep } = RUN_REASONS[reason];
+  const message = nextStep === 'None.' ? what : `${what} ${nextStep}`;
+  return { phase: PHASES[reason] ?? 'error', reason, message };
+}
+
+/** What the runner left behind for the case that it reached no gateway; undefined when it left nothing valid. */
+export function reportedOutcome(pod: PodView, claimed: boolean): FoundOutcome | undefined {
+  const text = pod.runner.terminated?.message ?? '';
+  if (text === '' || Buffer.byteLength(text) > MAX_TERMINATION_MESSAGE_BYTES) return undefined;
+  const parsed = TerminationMessage.safeParse(parseJson(text));
+  if (!parsed.success || !RUNNER_REASONS.has(parsed.data.reason)) return undefined;
+  const reason = parsed.data.reason as RunReason;
+  const phase = PHASES[reason] ?? 'error';
+  // Without a claim the runner never saw its input: it can tell why it failed, and nothing else.
+  if (!claimed && phase !== 'error') return undefined;
+  const { message, output, outputTruncated } = parsed.data;
+  return { phase, reason, message, ...(output === null ? {} : { output, outputTruncated }) };
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Reasons of the condition DisruptionTarget that mean that the node went away, not that somebody moved the pod. */
+const NODE_GONE: ReadonlySet<string> = new Set(['DeletionByPodGC', 'DeletionByTaintManager']);
+
+/** Why a pod ended without a result. `pod` is absent when its object is gone. */
+export function outcomeOfLostPod(pod: PodView | undefined, job: JobView | undefined): RunOutcome {
+  if (job?.failedReason === 'DeadlineExceeded') return outcomeOf('DeadlineExceeded');
+  if (job === undefined || job.deleting) return outcomeOf('JobDeleted');
+  if (pod === undefined) return outcomeOf('PodDeleted');
+  if (pod.reason === 'NodeLost' || (pod.disruption !== undefined && NODE_GONE.has(pod.disruption))) {
+    return outcomeOf('NodeLost');
+  }
+  if (pod.reason === 'Evicted' || pod.disruption !== undefined) {
+    return outcomeOf('Evicted', pod.message === undefined ? undefined : `The pod was evicted: ${sentence(pod.message)}`);
+  }
+  const ended = pod.runner.terminated;
+  if (ended?.reason === 'OOMKilled') return outcomeOf('OOMKilled');
+  if (pod.deletionAt !== undefined) return outcomeOf('PodDeleted');
+  if (ended === undefined) return outcomeOf('RunnerFailed', 'The pod ended before the runner started.');
+  return outcomeOf('RunnerFailed', `The runner ended without a result (exit code ${ended.exitCode}).`);
+}
+
+/** Text of the kubelet as one sentence. */
+export function sentence(text: string): string {
+  const clean = text.replace(/\s+/g, ' ').trim();
+  return clean.endsWith('.') ? clean : `${clean}.`;
+}

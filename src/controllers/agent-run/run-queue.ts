@@ -1,0 +1,262 @@
+/**
+ * The runs that wait and work, kept up to date from cache events, and the decisions of admission.ts made on them.
+ * Memory only: after a restart it is built again from runs and Jobs. An admission counts as a working run at once, before
+ * the informer shows its Job, so that no limit is ever overrun by a lagging cache.
+ */
+import type { QueueReason } from '../../api/reasons.js';
+import type { Clock } from '../../runtime/clock.js';
+import { admit, isBefore, waitReason } from './admission.js';
+import type { AgentQueue, BoxQueue, Gate, WaitingRun } from './admission.js';
+
+export interface QueuedRun extends WaitingRun {
+  uid: string;
+  /** Whether it holds a Job or a pod. */
+  working: boolean;
+}
+
+/** What the queue asks about Boxes and agents; undefined = not there. */
+export interface QueueFacts {
+  box(box: string): { gate: Gate | undefined; maxRunning: number; maxRunningPerAgent: number } | undefined;
+  agentGate(box: string, agent: string): Gate | undefined;
+}
+
+export interface RunQueueOptions {
+  /** Runs of the installation that may work at once. */
+  maxRunning: number;
+  facts: QueueFacts;
+  clock: Pick<Clock, 'monotonic'>;
+}
+
+interface Assumption {
+  uid: string;
+  /** On the monotonic clock. */
+  until: number;
+  /** The Job was created, the cache does not show it yet. */
+  created: boolean;
+}
+
+interface AgentState {
+  running: number;
+  waiting: WaitingRun[];
+}
+
+/** After a sign of a full Box its admissions pause for this long; each new sign starts the time again. */
+export const CAPACITY_PAUSE_MS = 30_000;
+/** An admission whose Job has not shown up by then is taken back; the Job's name makes a second try harmless. */
+const ASSUMED_MS = 60_000;
+
+export class RunQueue {
+  readonly #options: RunQueueOptions;
+  readonly #runs = new Map<string, QueuedRun>();
+  readonly #boxes = new Map<string, Map<string, AgentState>>();
+  readonly #boxRunning = new Map<string, number>();
+  readonly #busy = new Map<string, number>();
+  readonly #assumed = new Map<string, Assumption>();
+  readonly #pauses = new Map<string, number>();
+  readonly #listeners = new Set<(box: string) => void>();
+  #running = 0;
+  #lastBox: string | undefined;
+
+  constructor(options: RunQueueOptions) {
+    this.#options = options;
+  }
+
+  /** A run as the caches show it now; undefined when it is gone, has ended or will not be started. */
+  update(key: string, run: QueuedRun | undefined): void {
+    const assumed = this.#assumed.get(key);
+    if (assumed !== undefined && (run === undefined || run.working || run.uid !== assumed.uid)) {
+      this.#assumed.delete(key);
+    }
+    const next = run === undefined || !this.#assumed.has(key) ? run : { ...run, working: true };
+    const known = this.#runs.get(key);
+    if (known !== undefined && next !== undefined && isSame(known, next)) return;
+    if (known !== undefined) this.#take(known);
+    if (next !== undefined) this.#put(next);
+    this.#changed(next ?? known);
+  }
+
+  /** Calls back with the Box in which a run began or ended to wait or to work. Returns unsubscribe. */
+  onChange(listener: (box: string) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  /** Gives out the free places and returns the keys of runs that were admitted now. */
+  admitNext(): string[] {
+    this.#dropOldAssumptions();
+    const result = admit({
+      running: this.#running,
+      maxRunning: this.#options.maxRunning,
+      boxes: this.#boxQueues(),
+      busySessions: this.#busy,
+      lastBox: this.#lastBox,
+    });
+    this.#lastBox = result.lastBox;
+    for (const { key } of result.admitted) this.#assume(key);
+    return result.admitted.map(({ key }) => key);
+  }
+
+  /** Whether the run was given a place and its Job is not seen yet. */
+  isAdmitted(key: string, uid: string): boolean {
+    return this.#assumed.get(key)?.uid === uid;
+  }
+
+  /** Notes that the Job of an admitted run is there, so that nobody creates it again before the cache shows it. */
+  jobCreated(key: string): void {
+    const assumed = this.#assumed.get(key);
+    if (assumed !== undefined) assumed.created = true;
+  }
+
+  isJobCreated(key: string): boolean {
+    return this.#assumed.get(key)?.created === true;
+  }
+
+  /** Takes a place back: the Job could not be created. */
+  giveBack(key: string): void {
+    this.#assumed.delete(key);
+    const run = this.#runs.get(key);
+    if (run !== undefined) this.update(key, { ...run, working: false });
+  }
+
+  /** The cluster has no room for this Box: admit nothing there for a while. */
+  pause(box: string): void {
+    this.#pauses.set(box, this.#options.clock.monotonic() + CAPACITY_PAUSE_MS);
+  }
+
+  /** Milliseconds until the next pause or assumption ends; undefined when there is none. */
+  nextChangeMs(): number | undefined {
+    const times = [...this.#pauses.values(), ...[...this.#assumed.values()].map(({ until }) => until)];
+    if (times.length === 0) return undefined;
+    return Math.max(1, Math.min(...times) - this.#options.clock.monotonic());
+  }
+
+  /** Why the run waits; undefined when it does not. */
+  reasonFor(key: string): QueueReason | undefined {
+    const run = this.#runs.get(key);
+    if (run === undefined || run.working) return undefined;
+    const state = this.#boxes.get(run.box)?.get(run.agent);
+    const older = (state?.waiting ?? []).find((other) => other.session === run.session);
+    return waitReason({
+      box: this.#boxLimits(run.box),
+      agent: { gate: this.#options.facts.agentGate(run.box, run.agent), running: state?.running ?? 0 },
+      sessionBusy: this.#busy.has(run.session) || (older !== undefined && older.key !== key),
+    });
+  }
+
+  /** Runs of a Box: how many work and how many wait. */
+  counts(box: string): { running: number; queued: number } {
+    let queued = 0;
+    for (const { waiting } of this.#boxes.get(box)?.values() ?? []) queued += waiting.length;
+    return { running: this.#boxRunning.get(box) ?? 0, queued };
+  }
+
+  #boxQueues(): BoxQueue[] {
+    const queues: BoxQueue[] = [];
+    for (const [box, agents] of this.#boxes) {
+      const waiting: AgentQueue[] = [];
+      for (const [agent, state] of agents) {
+        if (state.waiting.length === 0) continue;
+        waiting.push({ agent, gate: this.#options.facts.agentGate(box, agent), ...state });
+      }
+      if (waiting.length > 0) queues.push({ box, ...this.#boxLimits(box), agents: waiting });
+    }
+    return queues;
+  }
+
+  #boxLimits(box: string): Pick<BoxQueue, 'gate' | 'running' | 'maxRunning' | 'maxRunningPerAgent'> {
+    const facts = this.#options.facts.box(box);
+    const running = this.#boxRunning.get(box) ?? 0;
+    if (facts === undefined) return { gate: 'BoxNotReady', running, maxRunning: 0, maxRunningPerAgent: 0 };
+    return { ...facts, gate: facts.gate ?? (this.#isPaused(box) ? 'NoCapacity' : undefined), running };
+  }
+
+  #isPaused(box: string): boolean {
+    const until = this.#pauses.get(box);
+    if (until === undefined) return false;
+    if (until > this.#options.clock.monotonic()) return true;
+    this.#pauses.delete(box);
+    return false;
+  }
+
+  #assume(key: string): void {
+    const run = this.#runs.get(key);
+    if (run === undefined) return;
+    this.#assumed.set(key, { uid: run.uid, until: this.#options.clock.monotonic() + ASSUMED_MS, created: false });
+    this.#take(run);
+    this.#put({ ...run, working: true });
+    this.#changed(run);
+  }
+
+  #dropOldAssumptions(): void {
+    const now = this.#options.clock.monotonic();
+    for (const [key, { until }] of this.#assumed) if (until <= now) this.giveBack(key);
+    for (const [box, until] of this.#pauses) if (until <= now) this.#pauses.delete(box);
+  }
+
+  #changed(run: QueuedRun | undefined): void {
+    if (run !== undefined) for (const listener of this.#listeners) listener(run.box);
+  }
+
+  #put(run: QueuedRun): void {
+    this.#runs.set(run.key, run);
+    const agents = this.#boxes.get(run.box) ?? new Map<string, AgentState>();
+    this.#boxes.set(run.box, agents);
+    const state = agents.get(run.agent) ?? { running: 0, waiting: [] };
+    agents.set(run.agent, state);
+    if (!run.working) {
+      state.waiting.splice(positionOf(state.waiting, run), 0, run);
+      return;
+    }
+    state.running += 1;
+    this.#count(run, 1);
+  }
+
+  #take(run: QueuedRun): void {
+    this.#runs.delete(run.key);
+    const agents = this.#boxes.get(run.box);
+    const state = agents?.get(run.agent);
+    if (agents === undefined || state === undefined) return;
+    if (run.working) {
+      state.running -= 1;
+      this.#count(run, -1);
+    } else state.waiting.splice(positionOf(state.waiting, run), 1);
+    if (state.running === 0 && state.waiting.length === 0) agents.delete(run.agent);
+    if (agents.size === 0) this.#boxes.delete(run.box);
+  }
+
+  #count(run: QueuedRun, by: 1 | -1): void {
+    this.#running += by;
+    add(this.#boxRunning, run.box, by);
+    add(this.#busy, run.session, by);
+  }
+}
+
+function add(counts: Map<string, number>, key: string, by: number): void {
+  const next = (counts.get(key) ?? 0) + by;
+  if (next === 0) counts.delete(key);
+  else counts.set(key, next);
+}
+
+/** Where the run stands, or would stand, in the ordered list. */
+function positionOf(list: readonly WaitingRun[], run: WaitingRun): number {
+  let low = 0;
+  let high = list.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    const at = list[middle];
+    if (at !== undefined && isBefore(at, run)) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+function isSame(a: QueuedRun, b: QueuedRun): boolean {
+  return (
+    a.uid === b.uid &&
+    a.working === b.working &&
+    a.session === b.session &&
+    a.agent === b.agent &&
+    a.box === b.box &&
+    a.acceptedAt === b.acceptedAt
+  );
+}

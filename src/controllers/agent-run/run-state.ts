@@ -1,0 +1,99 @@
+/** Gather: everything that the caches know about one run, as one plain object. */
+import { isTrue } from '../../api/conditions.js';
+import { acceptedAt, boxNamespace, boxOfNamespace } from '../../api/names.js';
+import { isClaimed, isTerminal } from '../../api/run-status.js';
+import type { Box } from '../../api/v1alpha1/box.js';
+import type { AgentView } from '../shared/informers.js';
+import { READY } from '../shared/ready.js';
+import type { Gate } from './admission.js';
+import type { RunCaches } from './dependencies.js';
+import type { QueueFacts, QueuedRun } from './run-queue.js';
+import { BY_RUN, UNSCHEDULABLE, sessionKeyOf } from './views.js';
+import type { JobView, PodView, RunView } from './views.js';
+
+export interface RunState {
+  key: string;
+  run: RunView;
+  uid: string;
+  namespace: string;
+  boxName: string;
+  box: Box | undefined;
+  agent: AgentView | undefined;
+  /** The Job with our owner UID. */
+  job: JobView | undefined;
+  /** The pod that claimed the run; before a claim the newest one. */
+  pod: PodView | undefined;
+}
+
+/** Undefined when the run is not in the cache. */
+export function gather(caches: RunCaches, key: string): RunState | undefined {
+  const run = caches.runs.get(key);
+  if (run === undefined) return undefined;
+  const namespace = run.metadata.namespace ?? '';
+  const boxName = boxOfNamespace(namespace) ?? '';
+  const uid = run.metadata.uid ?? '';
+  const job = caches.jobs.get(key);
+  return {
+    key,
+    run,
+    uid,
+    namespace,
+    boxName,
+    box: caches.boxes.get(boxName),
+    agent: caches.agents.get(`${namespace}/${run.spec.agent}`),
+    job: job?.ownerUid === uid ? job : undefined,
+    pod: podOf(run, caches.pods.byIndex(BY_RUN, key)),
+  };
+}
+
+function podOf(run: RunView, pods: readonly PodView[]): PodView | undefined {
+  const { claim } = run.status ?? {};
+  if (claim !== undefined) return pods.find((pod) => pod.uid === claim.podUid);
+  return [...pods].sort((a, b) => b.createdAt - a.createdAt)[0];
+}
+
+/** The run as the queue sees it; undefined when it neither waits nor works. */
+export function queuedRunOf(caches: RunCaches, key: string): QueuedRun | undefined {
+  const run = caches.runs.get(key);
+  if (run === undefined || isTerminal(run)) return undefined;
+  const uid = run.metadata.uid ?? '';
+  const hasJob = caches.jobs.get(key)?.ownerUid === uid;
+  // A pod of a Job that is gone still takes its place, and no second one may start beside it.
+  const working = hasJob || isClaimed(run) || caches.pods.byIndex(BY_RUN, key).length > 0;
+  const leaves = run.metadata.deletionTimestamp !== undefined || run.spec.cancelRequested === true;
+  if (!working && leaves) return undefined;
+  return {
+    key,
+    uid,
+    box: boxOfNamespace(run.metadata.namespace ?? '') ?? '',
+    agent: run.spec.agent,
+    session: sessionKeyOf(run),
+    acceptedAt: Date.parse(acceptedAt(run)),
+    working,
+  };
+}
+
+/** Answers the queue's questions from the caches. */
+export function queueFacts(caches: RunCaches): QueueFacts {
+  return {
+    box(name) {
+      const box = caches.boxes.get(name);
+      if (box === undefined) return undefined;
+      const { maxRunning, maxRunningPerAgent } = box.spec;
+      return { gate: boxGate(caches, box), maxRunning, maxRunningPerAgent };
+    },
+    agentGate: (box, agent) => agentGate(caches.agents.get(`${boxNamespace(box)}/${agent}`)),
+  };
+}
+
+function boxGate(caches: RunCaches, box: Box): Gate | undefined {
+  if (box.metadata.deletionTimestamp !== undefined || !isTrue(box.status?.conditions, READY)) return 'BoxNotReady';
+  const full = caches.pods.byIndex(UNSCHEDULABLE, boxNamespace(box.metadata.name)).length > 0;
+  return full ? 'NoCapacity' : undefined;
+}
+
+/** An agent that is gone is the reconcile's business; none of its runs is admitted. */
+export function agentGate(agent: AgentView | undefined): Gate | undefined {
+  if (agent?.status?.active !== true || agent.metadata.deletionTimestamp !== undefined) return 'AgentInactive';
+  return agent.spec.paused ? 'AgentPaused' : undefined;
+}

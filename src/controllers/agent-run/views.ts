@@ -1,0 +1,199 @@
+/**
+ * What the run controller keeps of runs, Jobs and pods, and how they are indexed. Messages, inputs and outputs are
+ * dropped: memory is per projection, and there may be 50,000 finished runs.
+ */
+import { FINALIZER_FOLD, LABEL_RUN } from '../../api/labels.js';
+import type { ObjectMeta } from '../../api/meta.js';
+import { sessionIdOf } from '../../api/names.js';
+import { isTerminal } from '../../api/run-status.js';
+import { AgentRuns } from '../../api/v1alpha1/agent-run.js';
+import type { AgentRun } from '../../api/v1alpha1/agent-run.js';
+import { Jobs, Pods } from '../../kube/core-types.js';
+import type { ContainerStatus, Job, Pod } from '../../kube/core-types.js';
+import { controllerOwner } from '../../kube/owner-references.js';
+import type { InformerOptions } from '../../kube/types.js';
+import { RUNNER_CONTAINER, TOOLS_CONTAINER } from '../../protocol/pod.js';
+import { BY_AGENT, BY_NAMESPACE, agentIndexValue } from '../shared/informers.js';
+
+/** Runs that have not ended, by `<namespace>/<agent>`. */
+export const LIVE_BY_AGENT = 'live-agent';
+/** Runs that have not ended, by namespace. */
+export const LIVE_BY_NAMESPACE = 'live-namespace';
+/** Runs by `<namespace>/<sessionId>`. */
+export const BY_SESSION = 'session';
+/** Runs by UID of their trigger. */
+export const BY_TRIGGER_UID = 'trigger-uid';
+/** Pods by `<namespace>/<run>`. */
+export const BY_RUN = 'run';
+/** Pods that no node can take, by namespace. */
+export const UNSCHEDULABLE = 'unschedulable';
+
+/** An AgentRun without its texts: `spec.message`, `spec.input` and `status.output` are never in the cache. */
+export type RunView = AgentRun;
+
+export function projectRun(run: AgentRun): RunView {
+  const { message: _message, input: _input, actor: _actor, sessionTitle: _title, ...spec } = run.spec;
+  const view: RunView = { apiVersion: run.apiVersion, kind: run.kind, metadata: slimMeta(run.metadata), spec };
+  if (run.status === undefined) return view;
+  const { output: _output, conditions, ...status } = run.status;
+  // Conditions of an ended run are never written again by this controller.
+  const kept = conditions === undefined || isTerminal(run) ? {} : { conditions };
+  return { ...view, status: { ...status, ...kept } };
+}
+
+/** Names, versions and finalizers; neither managedFields nor annotations. */
+function slimMeta(meta: ObjectMeta): ObjectMeta {
+  const { name, namespace, uid, resourceVersion, creationTimestamp, deletionTimestamp, finalizers } = meta;
+  return {
+    name,
+    ...(namespace === undefined ? {} : { namespace }),
+    ...(uid === undefined ? {} : { uid }),
+    ...(resourceVersion === undefined ? {} : { resourceVersion }),
+    ...(creationTimestamp === undefined ? {} : { creationTimestamp }),
+    ...(deletionTimestamp === undefined ? {} : { deletionTimestamp }),
+    ...(finalizers === undefined ? {} : { finalizers }),
+  };
+}
+
+/** Value of the index BY_SESSION. */
+export function sessionKeyOf(run: RunView): string {
+  return `${run.metadata.namespace ?? ''}/${sessionIdOf(run)}`;
+}
+
+/** UID of the Agent that executes the run: noted at acceptance, or by the controller for a run made by hand. */
+export function agentUidOf(run: RunView): string | undefined {
+  return run.spec.agentUid ?? run.status?.agentUid;
+}
+
+/** Whether the run will be counted in the totals of its owners; a run refused before it was taken on is not. */
+export function isCounted(run: RunView): boolean {
+  return run.metadata.finalizers?.includes(FINALIZER_FOLD) === true;
+}
+
+const unlessEnded = (run: RunView, value: string): readonly string[] => (isTerminal(run) ? [] : [value]);
+
+export const runInformer: InformerOptions<AgentRun, RunView> = {
+  type: AgentRuns,
+  project: projectRun,
+  indexes: {
+    [BY_NAMESPACE]: (run) => [run.metadata.namespace ?? ''],
+    [BY_AGENT]: (run) => [agentIndexValue(run.metadata.namespace, run.spec.agent)],
+    [LIVE_BY_AGENT]: (run) => unlessEnded(run, agentIndexValue(run.metadata.namespace, run.spec.agent)),
+    [LIVE_BY_NAMESPACE]: (run) => unlessEnded(run, run.metadata.namespace ?? ''),
+    [BY_SESSION]: (run) => [sessionKeyOf(run)],
+    [BY_TRIGGER_UID]: (run) => (run.spec.trigger?.uid === undefined ? [] : [run.spec.trigger.uid]),
+  },
+};
+
+export interface JobView {
+  uid: string;
+  name: string;
+  namespace: string;
+  /** UID of the AgentRun that owns it. */
+  ownerUid: string | undefined;
+  createdAt: number;
+  deleting: boolean;
+  hasTtl: boolean;
+  /** How the Job ended; undefined while it works. */
+  ended: 'Complete' | 'Failed' | undefined;
+  /** Reason of the condition Failed, for example DeadlineExceeded. */
+  failedReason: string | undefined;
+}
+
+export function projectJob(job: Job): JobView {
+  const condition = (type: string) =>
+    job.status?.conditions?.find((one) => one.type === type && one.status === 'True');
+  const failed = condition('Failed');
+  return {
+    uid: job.metadata.uid ?? '',
+    name: job.metadata.name,
+    namespace: job.metadata.namespace ?? '',
+    ownerUid: controllerOwner(job)?.uid,
+    createdAt: Date.parse(job.metadata.creationTimestamp ?? ''),
+    deleting: job.metadata.deletionTimestamp !== undefined,
+    hasTtl: job.spec.ttlSecondsAfterFinished !== undefined,
+    ended: failed !== undefined ? 'Failed' : condition('Complete') === undefined ? undefined : 'Complete',
+    failedReason: failed?.reason,
+  };
+}
+
+export const jobInformer: InformerOptions<Job, JobView> = { type: Jobs, labelSelector: LABEL_RUN, project: projectJob };
+
+export interface ContainerView {
+  /** Why the container does not run yet, in the kubelet's words. */
+  waiting: { reason: string; message: string } | undefined;
+  startedAt: number | undefined;
+  terminated: { exitCode: number; reason: string; message: string } | undefined;
+}
+
+export interface PodView {
+  uid: string;
+  name: string;
+  namespace: string;
+  /** The AgentRun, from the label. */
+  run: string;
+  createdAt: number;
+  /** When the pod must be gone (it contains the grace period); undefined unless it is being deleted. */
+  deletionAt: number | undefined;
+  phase: string;
+  reason: string | undefined;
+  message: string | undefined;
+  /** When a node was chosen; undefined before. */
+  scheduledAt: number | undefined;
+  /** What the scheduler says while it finds no node. */
+  unschedulable: string | undefined;
+  /** Reason of the condition DisruptionTarget, for example EvictionByEvictionAPI. */
+  disruption: string | undefined;
+  runner: ContainerView;
+  tools: ContainerView;
+}
+
+export function projectPod(pod: Pod): PodView {
+  const condition = (type: string) => pod.status?.conditions?.find((one) => one.type === type);
+  const scheduled = condition('PodScheduled');
+  const disrupted = condition('DisruptionTarget');
+  const noNode = scheduled?.status === 'False' && scheduled.reason === 'Unschedulable';
+  return {
+    uid: pod.metadata.uid ?? '',
+    name: pod.metadata.name,
+    namespace: pod.metadata.namespace ?? '',
+    run: pod.metadata.labels?.[LABEL_RUN] ?? '',
+    createdAt: Date.parse(pod.metadata.creationTimestamp ?? ''),
+    deletionAt: timeOf(pod.metadata.deletionTimestamp),
+    phase: pod.status?.phase ?? 'Pending',
+    reason: pod.status?.reason,
+    message: pod.status?.message,
+    scheduledAt: scheduled?.status === 'True' ? timeOf(scheduled.lastTransitionTime) : undefined,
+    unschedulable: noNode ? (scheduled.message ?? 'no node can take the pod') : undefined,
+    disruption: disrupted?.status === 'True' ? disrupted.reason : undefined,
+    runner: containerView(pod.status?.containerStatuses, RUNNER_CONTAINER),
+    tools: containerView(pod.status?.initContainerStatuses, TOOLS_CONTAINER),
+  };
+}
+
+function containerView(statuses: readonly ContainerStatus[] | undefined, name: string): ContainerView {
+  const state = statuses?.find((status) => status.name === name)?.state;
+  const { waiting, running, terminated } = state ?? {};
+  return {
+    waiting: waiting === undefined ? undefined : { reason: waiting.reason ?? '', message: waiting.message ?? '' },
+    startedAt: timeOf(running?.startedAt),
+    terminated:
+      terminated === undefined
+        ? undefined
+        : { exitCode: terminated.exitCode, reason: terminated.reason ?? '', message: terminated.message ?? '' },
+  };
+}
+
+function timeOf(text: string | undefined): number | undefined {
+  return text === undefined ? undefined : Date.parse(text);
+}
+
+export const podInformer: InformerOptions<Pod, PodView> = {
+  type: Pods,
+  labelSelector: LABEL_RUN,
+  project: projectPod,
+  indexes: {
+    [BY_RUN]: (pod) => [`${pod.namespace}/${pod.run}`],
+    [UNSCHEDULABLE]: (pod) => (pod.unschedulable === undefined ? [] : [pod.namespace]),
+  },
+};
