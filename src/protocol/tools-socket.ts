@@ -12,10 +12,8 @@ import { z } from 'zod';
 export const MAX_FRAME_BYTES = 1024 * 1024;
 /** Deepest nesting of arrays and objects in a frame (DESIGN 7). */
 export const MAX_FRAME_DEPTH = 32;
-/** Frames of the runner on one connection: the call and a cancel. */
-export const MAX_REQUEST_FRAMES = 2;
-/** Frames of `tools` on one connection: the result. */
-export const MAX_RESULT_FRAMES = 1;
+/** Frames of each side on one connection: the call, and its result. */
+export const MAX_FRAMES = 1;
 
 export const SHELL_DEFAULT_SECONDS = 120;
 export const SHELL_MAX_SECONDS = 600;
@@ -56,7 +54,10 @@ export const TOOL_DEFINITIONS = {
   write: {
     family: 'files',
     description: 'Writes a text file of the workspace, replacing it when it exists. Missing directories are made.',
-    input: z.object({ path: Path.describe('File, relative to the workspace.'), content: z.string().max(MAX_FRAME_BYTES) }),
+    input: z.object({
+      path: Path.describe('File, relative to the workspace.'),
+      content: z.string().max(MAX_FRAME_BYTES),
+    }),
   },
   edit: {
     family: 'files',
@@ -98,19 +99,15 @@ export type ToolInput<Name extends ToolName> = z.output<(typeof TOOL_DEFINITIONS
 /** Names of all tools. */
 export const TOOL_NAMES = Object.keys(TOOL_DEFINITIONS) as [ToolName, ...ToolName[]];
 
-export const ToolsRequest = z.discriminatedUnion('type', [
-  z.object({
-    type: z.literal('call'),
-    /** Name of the run and number of the call in it: where long output is kept. */
-    run: z.string().regex(/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/),
-    call: z.int().min(1).max(1_000_000),
-    tool: z.enum(TOOL_NAMES),
-    input: z.record(z.string(), z.unknown()),
-  }),
-  z.object({ type: z.literal('cancel') }),
-]);
-export type ToolsRequest = z.output<typeof ToolsRequest>;
-export type ToolsCall = Extract<ToolsRequest, { type: 'call' }>;
+export const ToolsCall = z.object({
+  type: z.literal('call'),
+  /** Name of the run and number of the call in it: where long output is kept. */
+  run: z.string().regex(/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/),
+  call: z.int().min(1).max(1_000_000),
+  tool: z.enum(TOOL_NAMES),
+  input: z.record(z.string(), z.unknown()),
+});
+export type ToolsCall = z.output<typeof ToolsCall>;
 
 export const ToolsResult = z.object({
   type: z.literal('result'),
@@ -125,7 +122,7 @@ export class FrameError extends Error {
 }
 
 /** One frame. Throws {@link FrameError} when the value is too large. */
-export function encodeFrame(value: ToolsRequest | ToolsResult): Buffer {
+export function encodeFrame(value: ToolsCall | ToolsResult): Buffer {
   const body = Buffer.from(JSON.stringify(value), 'utf8');
   if (body.length > MAX_FRAME_BYTES) throw new FrameError(`a frame holds at most ${MAX_FRAME_BYTES} bytes of JSON`);
   const frame = Buffer.allocUnsafe(4 + body.length);
@@ -139,14 +136,9 @@ export function encodeFrame(value: ToolsRequest | ToolsResult): Buffer {
  * {@link FrameError} at the first byte that breaks a bound, and must then be thrown away.
  */
 export class FrameDecoder {
-  readonly #maxFrames: number;
   #chunks: Buffer[] = [];
   #buffered = 0;
   #frames = 0;
-
-  constructor(maxFrames: number) {
-    this.#maxFrames = maxFrames;
-  }
 
   /** Adds bytes; returns the frames that are complete now, as unchecked JSON. */
   push(chunk: Buffer): unknown[] {
@@ -162,7 +154,7 @@ export class FrameDecoder {
 
   #take(): Buffer | undefined {
     if (this.#buffered === 0) return undefined;
-    if (this.#frames >= this.#maxFrames) throw new FrameError('more frames than the protocol allows');
+    if (this.#frames >= MAX_FRAMES) throw new FrameError('more frames than the protocol allows');
     if (this.#buffered < 4) return undefined;
     let first = this.#chunks[0] as Buffer;
     if (first.length < 4) first = this.#join();

@@ -1,0 +1,247 @@
+/** The only file that knows the AI SDK: our {@link Engine} on `generateText`, one OpenAI-compatible endpoint at the gateway. */
+import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
+import { APICallError, generateText, isStepCount, tool } from 'ai';
+import type { ContentPart, ModelMessage, ToolSet } from 'ai';
+import type { TranscriptMessage } from '../protocol/run.js';
+import type { Engine, EngineHooks, EngineInput, EngineOutcome, EngineTool, ToolResult } from './engine.js';
+import { parseJson } from './gateway-client.js';
+
+type Assistant = Extract<TranscriptMessage, { role: 'assistant' }>;
+
+/** An engine whose requests all go through `fetch`, which adds the token, tries again and follows the gateway. */
+export function createAiSdkEngine(fetch: typeof globalThis.fetch): Engine {
+  return {
+    async run(input, hooks, signal) {
+      const loop = new Loop(hooks);
+      try {
+        const result = await generate(input, { loop, fetch, signal });
+        return loop.outcome(result.finishReason, input.stepLimit);
+      } catch (error) {
+        if (signal.aborted) return { reason: 'Aborted', message: '', output: loop.output, steps: loop.steps };
+        return { ...describeFailure(error), output: loop.output, steps: loop.steps };
+      }
+    },
+  };
+}
+
+interface GenerateContext {
+  loop: Loop;
+  fetch: typeof globalThis.fetch;
+  signal: AbortSignal;
+}
+
+function generate(input: EngineInput, { loop, fetch, signal }: GenerateContext) {
+  const provider = createOpenAICompatible({ name: 'boxwright', baseURL: input.baseUrl, fetch });
+  return generateText({
+    model: provider.chatModel(input.model),
+    instructions: input.instructions,
+    messages: toModelMessages(input.messages),
+    tools: Object.fromEntries(input.tools.map((definition) => [definition.name, toSdkTool(definition, signal)])),
+    ...(input.temperature === undefined ? {} : { temperature: input.temperature }),
+    // Trying again is the business of `fetch`, which knows the gateway.
+    maxRetries: 0,
+    abortSignal: signal,
+    toolCallConcurrency: 1,
+    stopWhen: isStepCount(input.stepLimit),
+    // Without tools the model closes with a message; else a run at its limit would end without a word.
+    prepareStep: ({ stepNumber }) => (stepNumber === input.stepLimit - 1 ? { toolChoice: 'none' } : undefined),
+    onToolExecutionEnd: (event) => loop.onToolEnd(event),
+    onStepEnd: (step) => loop.onStepEnd(step),
+  });
+}
+
+function toSdkTool(definition: EngineTool, signal: AbortSignal) {
+  return tool({
+    description: definition.description,
+    inputSchema: definition.input,
+    execute: (input: unknown) => definition.execute(input as Record<string, unknown>, signal),
+    toModelOutput: ({ output }: { output: ToolResult }) => ({
+      type: output.isError ? ('error-json' as const) : ('json' as const),
+      value: output.result as never,
+    }),
+  });
+}
+
+interface ToolEnd {
+  toolCall: { toolCallId: string; toolName: string; input: unknown };
+  toolOutput: { type: string; output?: unknown; error?: unknown };
+  toolExecutionMs: number;
+}
+
+interface StepEnd {
+  text: string;
+  finishReason: string;
+  usage: { inputTokens: number | undefined; outputTokens: number | undefined };
+  toolCalls: readonly { toolCallId: string; toolName: string; input: unknown }[];
+  content: readonly (
+    | { type: 'tool-error'; toolCallId: string; toolName: string; input: unknown; error: unknown }
+    | { type: Exclude<ContentPart<ToolSet>['type'], 'tool-error'> }
+  )[];
+}
+
+interface CallOutcome {
+  result: unknown;
+  isError: boolean;
+}
+
+/** Turns what the SDK tells into our records, and remembers what the outcome needs. */
+class Loop {
+  readonly #hooks: EngineHooks;
+  steps = 0;
+  output: string | null = null;
+  /** Outcomes of the calls of the step under way, by id: some models use the same ids in every step. */
+  #calls = new Map<string, CallOutcome>();
+
+  constructor(hooks: EngineHooks) {
+    this.#hooks = hooks;
+  }
+
+  async onToolEnd(event: ToolEnd): Promise<void> {
+    const outcome = callOutcome(event.toolOutput);
+    this.#calls.set(event.toolCall.toolCallId, outcome);
+    await this.#hooks.onTool({
+      step: this.steps + 1,
+      tool: event.toolCall.toolName,
+      input: event.toolCall.input,
+      ...outcome,
+      durationMs: Math.round(event.toolExecutionMs),
+    });
+  }
+
+  async onStepEnd(step: StepEnd): Promise<void> {
+    this.steps += 1;
+    if (step.text !== '') this.output = step.text;
+    await this.#recordRefusedCalls(step);
+    if (step.text !== '' || step.toolCalls.length > 0) await this.#hooks.onMessage(assistantMessage(step));
+    for (const call of step.toolCalls) {
+      const { result, isError } = this.#calls.get(call.toolCallId) ?? NOT_EXECUTED;
+      const message = { callId: call.toolCallId, tool: call.toolName, result: toJson(result), isError };
+      await this.#hooks.onMessage({ role: 'tool', ...message });
+    }
+    this.#calls = new Map();
+    if (step.finishReason === 'length') await this.#hooks.onWarning('The model reached its output limit in this step.');
+    await this.#hooks.onStep({
+      step: this.steps,
+      finishReason: step.finishReason,
+      inputTokens: step.usage.inputTokens ?? 0,
+      outputTokens: step.usage.outputTokens ?? 0,
+    });
+  }
+
+  /** Calls of a tool that is not there, or with an input that does not fit, are never executed: they show only here. */
+  async #recordRefusedCalls(step: StepEnd): Promise<void> {
+    for (const part of step.content) {
+      if (part.type !== 'tool-error' || this.#calls.has(part.toolCallId)) continue;
+      const outcome = callOutcome(part);
+      this.#calls.set(part.toolCallId, outcome);
+      const call = { step: this.steps, tool: part.toolName, input: part.input };
+      await this.#hooks.onTool({ ...call, ...outcome, durationMs: 0 });
+    }
+  }
+
+  outcome(finishReason: string, stepLimit: number): EngineOutcome {
+    // The last step is asked to close, so reaching it means that the limit ended the work, unless it was the only one.
+    const limited = this.steps >= stepLimit && (stepLimit > 1 || finishReason === 'tool-calls');
+    return {
+      reason: limited ? 'StepLimitReached' : 'Completed',
+      message: limited ? `The agent used all ${stepLimit} steps of its limit.` : '',
+      output: this.output,
+      steps: this.steps,
+    };
+  }
+}
+
+const NOT_EXECUTED: CallOutcome = { result: { error: 'The tool was not executed.' }, isError: true };
+
+function callOutcome(output: { type: string; output?: unknown; error?: unknown }): CallOutcome {
+  if (output.type === 'tool-result') {
+    const { result, isError } = output.output as ToolResult;
+    return { result, isError };
+  }
+  const error = output.error instanceof Error ? output.error.message : String(output.error);
+  return { result: { error }, isError: true };
+}
+
+function assistantMessage(step: StepEnd): Assistant {
+  const toolCalls = step.toolCalls.map((call) => ({
+    id: call.toolCallId,
+    tool: call.toolName,
+    input: toJson(call.input),
+  }));
+  return { role: 'assistant', text: step.text, ...(toolCalls.length === 0 ? {} : { toolCalls }) };
+}
+
+function toJson(value: unknown): string {
+  return JSON.stringify(value) ?? 'null';
+}
+
+/**
+ * Our messages as the SDK's. Every tool call gets a result and every result has a call, in the order of the calls: a
+ * history that was cut or interrupted would be refused else.
+ */
+export function toModelMessages(messages: readonly TranscriptMessage[]): ModelMessage[] {
+  const converted: ModelMessage[] = [];
+  for (const [index, message] of messages.entries()) {
+    if (message.role === 'user') converted.push({ role: 'user', content: message.text });
+    if (message.role === 'assistant') converted.push(...assistantTurn(message, resultsAfter(messages, index)));
+  }
+  return converted;
+}
+
+type ToolAnswer = Extract<TranscriptMessage, { role: 'tool' }>;
+
+function resultsAfter(messages: readonly TranscriptMessage[], index: number): ToolAnswer[] {
+  const rest = messages.slice(index + 1);
+  const end = rest.findIndex((message) => message.role !== 'tool');
+  return rest.slice(0, end === -1 ? undefined : end).filter((message) => message.role === 'tool');
+}
+
+function assistantTurn(message: Assistant, results: readonly ToolAnswer[]): ModelMessage[] {
+  const calls = message.toolCalls ?? [];
+  if (calls.length === 0) return message.text === '' ? [] : [{ role: 'assistant', content: message.text }];
+  return [
+    {
+      role: 'assistant',
+      content: [
+        ...(message.text === '' ? [] : [{ type: 'text' as const, text: message.text }]),
+        ...calls.map((call) => ({
+          type: 'tool-call' as const,
+          toolCallId: call.id,
+          toolName: call.tool,
+          input: parseJson(call.input) ?? {},
+        })),
+      ],
+    },
+    {
+      role: 'tool',
+      content: calls.map((call) => {
+        const answer = results.find((result) => result.callId === call.id);
+        return {
+          type: 'tool-result' as const,
+          toolCallId: call.id,
+          toolName: call.tool,
+          output:
+            answer === undefined
+              ? { type: 'error-json' as const, value: { error: 'The run ended before this tool answered.' } }
+              : {
+                  type: answer.isError ? ('error-json' as const) : ('json' as const),
+                  value: (parseJson(answer.result) ?? answer.result) as never,
+                },
+        };
+      }),
+    },
+  ];
+}
+
+/** A failed model call in the words of the gateway: `{"error": {"type": "<RunReason>", "message": "..."}}`. */
+function describeFailure(error: unknown): Pick<EngineOutcome, 'reason' | 'message'> {
+  if (!APICallError.isInstance(error)) {
+    return { reason: 'ModelError', message: error instanceof Error ? error.message : 'The model call failed.' };
+  }
+  const body = parseJson(error.responseBody ?? '') as
+    { error?: { type?: unknown; message?: unknown } } | null | undefined;
+  const message = typeof body?.error?.message === 'string' ? body.error.message : error.message;
+  if (body?.error?.type === 'ModelNotConfigured') return { reason: 'ModelNotConfigured', message };
+  const status = error.statusCode === undefined || error.statusCode === 200 ? '' : ` (HTTP ${error.statusCode})`;
+  return { reason: 'ModelError', message: `The model call failed${status}: ${message}` };
+}

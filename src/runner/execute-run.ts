@@ -1,0 +1,212 @@
+/** One claimed run from its first model call to the hand-over of its outcome. Every way to stop it is decided here. */
+import type { ClaimAnswer, FinishRequest } from '../protocol/run.js';
+import type { RunReason } from '../api/reasons.js';
+import type { Clock } from '../runtime/clock.js';
+import { agentTools } from './agent-tools.js';
+import type { Engine, EngineHooks, EngineOutcome } from './engine.js';
+import { composeInstructions } from './instructions.js';
+import type { Journal } from './journal.js';
+import { cutJson, cutText, headOfText, MAX_STORED_INPUT_BYTES, MAX_STORED_RESULT_BYTES } from './json-cut.js';
+import { errorKind } from './log.js';
+import type { RunnerLog } from './log.js';
+import { Reporter } from './reporter.js';
+import { RunRefused } from './run-gateway.js';
+import type { RunGateway } from './run-gateway.js';
+import { renderTermination } from './termination.js';
+import type { ToolsClient } from './tools-client.js';
+
+/** Longest text of one message that is reported: three times this stays below one report. */
+const MAX_TEXT_BYTES = 200 * 1024;
+const MAX_OUTCOME_MESSAGE_BYTES = 1000;
+/** Trying to hand the outcome over ends this long before the deadline of the run, but lasts at least the floor. */
+const DEADLINE_MARGIN_MS = 30_000;
+const FINISH_FLOOR_MS = 60_000;
+/** After SIGTERM the pod has 30 s; what is not handed over by then goes into the termination message. */
+const TERMINATE_MS = 20_000;
+
+export interface ExecuteDeps {
+  gateway: Pick<RunGateway, 'events' | 'finish'>;
+  engine: Engine;
+  tools: ToolsClient;
+  journal: Journal;
+  /** Base URL of the model for the engine. */
+  baseUrl: string;
+  /** The termination message of the container. */
+  writeTermination: (text: string) => Promise<void>;
+  /** Fires when the pod is told to stop. */
+  terminate: AbortSignal;
+  clock: Clock;
+  log: RunnerLog;
+}
+
+/** `refused`: the run is over or another pod's. `lost`: not even the termination message could be written. */
+export type RunEnd = 'finished' | 'refused' | 'termination-message' | 'lost';
+
+type StopReason = Extract<RunReason, 'Cancelled' | 'DeadlineExceeded' | 'Interrupted' | 'RunnerError'> | 'Refused';
+
+interface Stop {
+  reason: StopReason;
+  message: string;
+}
+
+const STOPS: Record<StopReason, string> = {
+  Cancelled: 'The run was cancelled.',
+  DeadlineExceeded: 'The run took longer than its limit.',
+  Interrupted: 'The pod was told to stop before the agent finished.',
+  RunnerError: 'The gateway did not accept a report of the runner.',
+  Refused: 'The gateway refused the runner.',
+};
+
+/** Executes the run and hands its outcome over. Never rejects. */
+export async function executeRun(claim: ClaimAnswer, deps: ExecuteDeps): Promise<RunEnd> {
+  const { clock } = deps;
+  const deadline = clock.monotonic() + claim.limits.executionSeconds * 1000;
+  const stop = new AbortController();
+  /** The first reason wins. */
+  const stopFor = (reason: StopReason) => stop.abort({ reason, message: STOPS[reason] } satisfies Stop);
+  const hard = new AbortController();
+  const cancelTimers = [clock.after(claim.limits.executionSeconds * 1000, () => stopFor('DeadlineExceeded'))];
+  const onTerminate = () => {
+    stopFor('Interrupted');
+    cancelTimers.push(clock.after(TERMINATE_MS, () => hard.abort()));
+  };
+  if (deps.terminate.aborted) onTerminate();
+  else deps.terminate.addEventListener('abort', onTerminate, { once: true });
+
+  const reporter = new Reporter({
+    gateway: deps.gateway,
+    journal: deps.journal,
+    clock,
+    intervals: claim.intervals,
+    onCancel: () => stopFor('Cancelled'),
+    onFailed: (error) => {
+      deps.log.error({ failure: errorKind(error) }, 'a report was not accepted');
+      stopFor(error instanceof RunRefused ? 'Refused' : 'RunnerError');
+    },
+  });
+  reporter.start();
+  try {
+    const result = await work(claim, { deps, reporter, signal: stop.signal });
+    const stopped = stop.signal.aborted ? (stop.signal.reason as Stop) : undefined;
+    if (stopped?.reason === 'Refused') {
+      await reporter.close();
+      return 'refused';
+    }
+    const outcome = settle(result, stopped);
+    if (outcome.output !== null) await reporter.record({ type: 'output', text: outcome.output }, hard.signal);
+    const giveUpAt = Math.max(deadline - DEADLINE_MARGIN_MS, clock.monotonic() + FINISH_FLOOR_MS);
+    return await handOver({ outcome, steps: result.steps, giveUpAt, reporter, deps, signal: hard.signal });
+  } finally {
+    deps.terminate.removeEventListener('abort', onTerminate);
+    for (const cancel of cancelTimers) cancel();
+  }
+}
+
+interface WorkContext {
+  deps: ExecuteDeps;
+  reporter: Reporter;
+  signal: AbortSignal;
+}
+
+async function work(claim: ClaimAnswer, { deps, reporter, signal }: WorkContext): Promise<EngineOutcome> {
+  const tools = agentTools(claim.agent.tools, deps.tools);
+  const message = { role: 'user' as const, text: claim.message };
+  try {
+    await reporter.record({ type: 'message', v: 1, message }, signal);
+    return await deps.engine.run(
+      {
+        model: claim.model.model,
+        baseUrl: deps.baseUrl,
+        ...(claim.model.temperature === undefined ? {} : { temperature: claim.model.temperature }),
+        instructions: composeInstructions(
+          claim.agent,
+          tools.map((tool) => tool.name),
+        ),
+        messages: [...claim.history, message],
+        tools,
+        stepLimit: claim.limits.stepLimit,
+      },
+      recordingHooks(reporter, signal),
+      signal,
+    );
+  } catch (error) {
+    deps.log.error({ failure: errorKind(error) }, 'the agent loop failed');
+    const message = error instanceof Error ? error.message : 'The agent loop failed.';
+    return { reason: 'Aborted', message, output: null, steps: 0 };
+  }
+}
+
+/** What the engine tells, as events within the limits of what is stored. */
+function recordingHooks(reporter: Reporter, signal: AbortSignal): EngineHooks {
+  return {
+    onTool: ({ input, result, ...record }) =>
+      reporter.record(
+        {
+          type: 'tool',
+          ...record,
+          input: cutJson(input, MAX_STORED_INPUT_BYTES),
+          result: cutJson(result, MAX_STORED_RESULT_BYTES),
+        },
+        signal,
+      ),
+    onMessage: (message) => reporter.record({ type: 'message', v: 1, message: cutMessage(message) }, signal),
+    onStep: (record) => reporter.record({ type: 'step', ...record }, signal),
+    onWarning: (text) => reporter.record({ type: 'warning', text }, signal),
+  };
+}
+
+type Message = Parameters<EngineHooks['onMessage']>[0];
+
+function cutMessage(message: Message): Message {
+  if (message.role === 'tool') return { ...message, result: cutStored(message.result, MAX_STORED_RESULT_BYTES) };
+  if (message.role === 'user') return message;
+  const toolCalls = message.toolCalls?.map((call) => ({
+    ...call,
+    input: cutStored(call.input, MAX_STORED_INPUT_BYTES),
+  }));
+  return {
+    ...message,
+    text: cutText(message.text, MAX_TEXT_BYTES),
+    ...(toolCalls === undefined ? {} : { toolCalls }),
+  };
+}
+
+function cutStored(json: string, maxBytes: number): string {
+  return Buffer.byteLength(json) <= maxBytes ? json : cutJson(JSON.parse(json), maxBytes);
+}
+
+/** What the run came to: an engine that ended by itself wins over a stop that came while it ended. */
+function settle(result: EngineOutcome, stopped: Stop | undefined): FinishRequest['outcome'] {
+  const output = result.output === null ? null : cutText(result.output, MAX_TEXT_BYTES);
+  if (result.reason !== 'Aborted') {
+    return { reason: result.reason, message: headOfText(result.message, MAX_OUTCOME_MESSAGE_BYTES), output };
+  }
+  if (stopped !== undefined) return { ...stopped, output };
+  return { reason: 'RunnerError', message: headOfText(result.message, MAX_OUTCOME_MESSAGE_BYTES), output };
+}
+
+interface HandOver {
+  outcome: FinishRequest['outcome'];
+  steps: number;
+  giveUpAt: number;
+  reporter: Reporter;
+  deps: ExecuteDeps;
+  signal: AbortSignal;
+}
+
+async function handOver({ outcome, steps, giveUpAt, reporter, deps, signal }: HandOver): Promise<RunEnd> {
+  try {
+    await reporter.finish(outcome, signal, giveUpAt);
+    return 'finished';
+  } catch (error) {
+    if (error instanceof RunRefused) return 'refused';
+    deps.log.error({ failure: errorKind(error) }, 'no gateway took the outcome; it goes into the termination message');
+  }
+  try {
+    await deps.writeTermination(renderTermination(outcome, steps));
+    return 'termination-message';
+  } catch (error) {
+    deps.log.error({ failure: errorKind(error) }, 'the termination message cannot be written');
+    return 'lost';
+  }
+}

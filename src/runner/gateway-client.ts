@@ -1,0 +1,227 @@
+/**
+ * HTTP to the gateway: which of its pods to ask, TLS, the token, and trying again. Knows no run and no message.
+ *
+ * After the claim one gateway pod serves the run (the pin). A pod that cannot be reached is asked in turn with the
+ * Service, behind which another pod takes the run over; 421 names the pod that has it now (DESIGN 4, Reports).
+ */
+import { Agent as HttpAgent, request as httpRequest } from 'node:http';
+import type { IncomingMessage } from 'node:http';
+import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
+import { Misdirected } from '../protocol/run.js';
+import type { Clock } from '../runtime/clock.js';
+import { sleep } from '../runtime/clock.js';
+import { errorKind } from './log.js';
+import type { RunnerLog } from './log.js';
+
+/** Largest answer that is read. */
+const MAX_ANSWER_BYTES = 16 * 1024 * 1024;
+const CONNECT_MS = 5_000;
+/** Answers 421 that are followed at once before it counts as a failure. */
+const MAX_REDIRECTS = 4;
+const MIN_DELAY_MS = 1_000;
+const MAX_DELAY_MS = 30_000;
+
+export interface GatewayClientOptions {
+  /** The Service's address. */
+  url: URL;
+  /** Name that the certificate must carry, whatever address is asked. */
+  serverName: string;
+  /** PEM bundle. */
+  ca: string;
+  /** The token of this moment: kubelet renews the file, so it is read for every request. */
+  readToken: () => Promise<string>;
+  clock: Clock;
+  /** In [0, 1). */
+  random: () => number;
+  log: RunnerLog;
+}
+
+export interface GatewayRequest {
+  path: string;
+  /** JSON. The epoch changes when another pod takes the run over, so the body is made for each attempt. */
+  body: (epoch: number) => string;
+  /** Ends waiting and sending; `send` then rejects with its reason. */
+  signal: AbortSignal;
+  /** Statuses to try again besides 429 and 503. */
+  retryOn: readonly number[];
+  /** Time for one attempt. */
+  attemptMs: number;
+  /** On {@link Clock.monotonic}: no new attempt after it. */
+  giveUpAt: number;
+}
+
+export interface GatewayReply {
+  status: number;
+  contentType: string;
+  body: string;
+}
+
+/** No gateway gave an answer that counts before `giveUpAt`. */
+export class GatewayUnreachable extends Error {
+  override readonly name = 'GatewayUnreachable';
+}
+
+interface Attempt {
+  reply?: GatewayReply & { retryAfter: string | undefined };
+  failure?: string;
+}
+
+export class GatewayClient {
+  readonly #options: GatewayClientOptions;
+  readonly #agent: HttpAgent | HttpsAgent;
+  #pinned: string | undefined;
+  #epoch = 0;
+  /** Whether the next attempt asks the Service although there is a pin. */
+  #avoidPin = false;
+
+  constructor(options: GatewayClientOptions) {
+    this.#options = options;
+    const pool = { keepAlive: true, maxSockets: 8 };
+    this.#agent =
+      options.url.protocol === 'https:'
+        ? new HttpsAgent({ ...pool, ca: options.ca, servername: options.serverName })
+        : new HttpAgent(pool);
+  }
+
+  /** Later requests go to this gateway pod first and name this epoch. */
+  pin(address: string, epoch: number): void {
+    this.#pinned = address;
+    this.#avoidPin = false;
+    this.#epoch = epoch;
+  }
+
+  /** A gateway answered with this epoch; a newer one is named from now on. */
+  sawEpoch(epoch: number): void {
+    this.#epoch = Math.max(this.#epoch, epoch);
+  }
+
+  /** Posts JSON until an answer counts. Throws {@link GatewayUnreachable}, or the reason of the signal. */
+  async send(request: GatewayRequest): Promise<GatewayReply> {
+    const { clock, log } = this.#options;
+    const retryOn = new Set([429, 503, ...request.retryOn]);
+    let redirects = 0;
+    for (let failures = 0; ;) {
+      request.signal.throwIfAborted();
+      const { reply, failure } = await this.#attempt(request);
+      request.signal.throwIfAborted();
+      if (reply !== undefined && reply.status === 421 && redirects < MAX_REDIRECTS && this.#follow(reply.body)) {
+        redirects += 1;
+        continue;
+      }
+      if (reply !== undefined && reply.status !== 421 && !retryOn.has(reply.status)) return reply;
+      redirects = 0;
+      const delay = this.#delay(failures, reply?.retryAfter);
+      failures += 1;
+      log.warn({ status: reply?.status, failure, attempt: failures, delayMs: delay }, 'the gateway did not serve');
+      if (clock.monotonic() + delay >= request.giveUpAt) {
+        throw new GatewayUnreachable(
+          `No gateway served the request (last: ${reply === undefined ? failure : `HTTP ${reply.status}`}).`,
+        );
+      }
+      await sleep(clock, delay, request.signal);
+    }
+  }
+
+  /** Closes idle connections. */
+  close(): void {
+    this.#agent.destroy();
+  }
+
+  #follow(body: string): boolean {
+    const parsed = Misdirected.safeParse(parseJson(body));
+    if (!parsed.success) return false;
+    this.pin(parsed.data.gatewayAddress, parsed.data.epoch);
+    return true;
+  }
+
+  /** Full second half of an exponential step, so that runners of one outage do not come back together. */
+  #delay(failures: number, retryAfter: string | undefined): number {
+    const base = Math.min(MAX_DELAY_MS, MIN_DELAY_MS * 2 ** failures);
+    const jittered = Math.max(MIN_DELAY_MS, base * (0.5 + this.#options.random() / 2));
+    const asked = /^\d{1,6}$/.test(retryAfter ?? '') ? Number(retryAfter) * 1000 : 0;
+    return Math.round(Math.min(MAX_DELAY_MS, Math.max(jittered, asked)));
+  }
+
+  async #attempt(request: GatewayRequest): Promise<Attempt> {
+    const usePin = this.#pinned !== undefined && !this.#avoidPin;
+    const target = usePin ? `${this.#options.url.protocol}//${this.#pinned}` : this.#options.url.origin;
+    const timeout = new AbortController();
+    const cancelTimeout = this.#options.clock.after(request.attemptMs, () => timeout.abort());
+    try {
+      const reply = await this.#post(new URL(request.path, target), request, timeout.signal);
+      // A pod that is pinned but drains answers 503: the Service knows one that is ready.
+      this.#avoidPin = usePin && reply.status === 503;
+      // Served by a pod behind the Service: it took the run over, and the old pin is history.
+      if (!usePin && reply.status === 200) this.#pinned = undefined;
+      return { reply };
+    } catch (error) {
+      this.#avoidPin = usePin;
+      return { failure: timeout.signal.aborted ? 'timeout' : errorKind(error) };
+    } finally {
+      cancelTimeout();
+    }
+  }
+
+  async #post(url: URL, request: GatewayRequest, timeout: AbortSignal): Promise<NonNullable<Attempt['reply']>> {
+    const token = (await this.#options.readToken()).trim();
+    const body = Buffer.from(request.body(this.#epoch), 'utf8');
+    const send = url.protocol === 'https:' ? httpsRequest : httpRequest;
+    return new Promise((resolve, reject) => {
+      const outgoing = send(url, {
+        method: 'POST',
+        agent: this.#agent,
+        signal: AbortSignal.any([request.signal, timeout]),
+        headers: {
+          authorization: `Bearer ${token}`,
+          'content-type': 'application/json',
+          'content-length': body.length,
+        },
+      });
+      const connecting = this.#options.clock.after(CONNECT_MS, () => outgoing.destroy(connectTimeout()));
+      const secured = url.protocol === 'https:' ? 'secureConnect' : 'connect';
+      outgoing.on('socket', (socket) => {
+        if (outgoing.reusedSocket || !socket.connecting) connecting();
+        else socket.once(secured, connecting);
+      });
+      outgoing.on('error', (error) => {
+        connecting();
+        reject(error);
+      });
+      outgoing.once('response', (incoming) => {
+        connecting();
+        collect(incoming).then(resolve, reject);
+      });
+      outgoing.end(body);
+    });
+  }
+}
+
+function connectTimeout(): Error {
+  return Object.assign(new Error('no connection in time'), { code: 'CONNECT_TIMEOUT' });
+}
+
+async function collect(incoming: IncomingMessage): Promise<NonNullable<Attempt['reply']>> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of incoming as AsyncIterable<Buffer>) {
+    size += chunk.length;
+    if (size > MAX_ANSWER_BYTES)
+      throw Object.assign(new Error('the answer is too large'), { code: 'ANSWER_TOO_LARGE' });
+    chunks.push(chunk);
+  }
+  return {
+    status: incoming.statusCode ?? 0,
+    contentType: incoming.headers['content-type'] ?? '',
+    retryAfter: incoming.headers['retry-after'],
+    body: Buffer.concat(chunks).toString('utf8'),
+  };
+}
+
+/** JSON of an answer, or undefined: a proxy in between may answer with anything. */
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

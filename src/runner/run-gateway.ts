@@ -1,0 +1,112 @@
+/** The protocol of src/protocol/run.ts as typed calls, with what each status means to a runner. */
+import { ClaimAnswer, EventsAnswer, FinishAnswer, PROTOCOL_VERSION, runPath } from '../protocol/run.js';
+import type { ClaimRequest, EventsRequest, FinishRequest, RunEvent } from '../protocol/run.js';
+import type { Clock } from '../runtime/clock.js';
+import { parseJson } from './gateway-client.js';
+import type { GatewayClient, GatewayReply } from './gateway-client.js';
+
+/** One attempt of a report; an attempt that hangs must not use up the heartbeat bound of 90 s. */
+const REPORT_ATTEMPT_MS = 15_000;
+/** One model call with all its attempts (DESIGN 4, Bounds). */
+const MODEL_CALL_MS = 600_000;
+/** A token that was just renewed may be refused for a moment; a gateway that starts may answer 500. */
+const REPORT_RETRIES = [401, 500, 502, 504];
+const MODEL_RETRIES = [502, 504];
+
+/**
+ * The gateway refuses this runner for good. 409: another pod holds the run; 410: the run has ended; 404: it was deleted.
+ * Nothing more can be reported.
+ */
+export class RunRefused extends Error {
+  override readonly name = 'RunRefused';
+  readonly status: number;
+  constructor(status: number) {
+    super(`The gateway refused the runner with HTTP ${status}.`);
+    this.status = status;
+  }
+}
+
+/** Statuses that end a run for its runner. */
+const FINAL = new Set([403, 404, 409, 410]);
+
+/** What the loop and the reporter need of the gateway. `giveUpAt` is on {@link Clock.monotonic}. */
+export interface RunGateway {
+  /** Throws {@link RunRefused} or GatewayUnreachable. */
+  claim(signal: AbortSignal, giveUpAt: number): Promise<ClaimAnswer>;
+  /** Stores events; an empty list is a heartbeat. */
+  events(events: readonly RunEvent[], signal: AbortSignal, giveUpAt: number): Promise<EventsAnswer>;
+  finish(
+    report: Pick<FinishRequest, 'events' | 'outcome'>,
+    signal: AbortSignal,
+    giveUpAt: number,
+  ): Promise<FinishAnswer>;
+  /** The `fetch` of a model's SDK: POST only, answers are read whole. */
+  modelFetch: typeof globalThis.fetch;
+}
+
+export interface RunIdentity {
+  namespace: string;
+  run: string;
+  podUid: string;
+}
+
+export function createRunGateway(client: GatewayClient, identity: RunIdentity, clock: Clock): RunGateway {
+  const report = (call: 'claim' | 'events' | 'finish', body: (epoch: number) => unknown) => {
+    return async (signal: AbortSignal, giveUpAt: number): Promise<unknown> => {
+      const reply = await client.send({
+        path: runPath(identity.namespace, identity.run, call),
+        body: (epoch) => JSON.stringify(body(epoch)),
+        signal,
+        giveUpAt,
+        attemptMs: REPORT_ATTEMPT_MS,
+        retryOn: REPORT_RETRIES,
+      });
+      return checked(call, reply);
+    };
+  };
+  return {
+    async claim(signal, giveUpAt) {
+      const request: ClaimRequest = { protocol: PROTOCOL_VERSION, podUid: identity.podUid };
+      const answer = ClaimAnswer.parse(await report('claim', () => request)(signal, giveUpAt));
+      client.pin(answer.gatewayAddress, answer.epoch);
+      return answer;
+    },
+    async events(events, signal, giveUpAt) {
+      const request = (epoch: number): EventsRequest => ({ epoch, events: [...events] });
+      const answer = EventsAnswer.parse(await report('events', request)(signal, giveUpAt));
+      client.sawEpoch(answer.epoch);
+      return answer;
+    },
+    async finish(content, signal, giveUpAt) {
+      const request = (epoch: number): FinishRequest => ({ epoch, ...content });
+      return FinishAnswer.parse(await report('finish', request)(signal, giveUpAt));
+    },
+    modelFetch: (input, init) => modelFetch(client, clock, input, init),
+  };
+}
+
+function checked(call: string, reply: GatewayReply): unknown {
+  if (reply.status === 200) return parseJson(reply.body);
+  if (FINAL.has(reply.status)) throw new RunRefused(reply.status);
+  throw new Error(`The gateway answered ${call} with HTTP ${reply.status}.`);
+}
+
+async function modelFetch(
+  client: GatewayClient,
+  clock: Clock,
+  input: Parameters<typeof fetch>[0],
+  init: Parameters<typeof fetch>[1],
+): Promise<Response> {
+  const body = init?.body;
+  if (typeof body !== 'string') throw new TypeError('a model call has a JSON body');
+  const url = new URL(input instanceof Request ? input.url : input);
+  const reply = await client.send({
+    path: `${url.pathname}${url.search}`,
+    body: () => body,
+    signal: init?.signal ?? new AbortController().signal,
+    giveUpAt: clock.monotonic() + MODEL_CALL_MS,
+    attemptMs: MODEL_CALL_MS,
+    retryOn: MODEL_RETRIES,
+  });
+  return new Response(reply.body, { status: reply.status, headers: { 'content-type': reply.contentType } });
+}

@@ -1,0 +1,137 @@
+/**
+ * The runner's side of the tools socket (src/protocol/tools-socket.ts). Connecting is all that the runner ever does with
+ * what `tools` can write. Whatever comes back is bounded; a side that hangs, floods or lies costs one failed tool call.
+ */
+import { connect } from 'node:net';
+import type { Socket } from 'node:net';
+import type { Clock } from '../runtime/clock.js';
+import { sleep } from '../runtime/clock.js';
+import {
+  encodeFrame,
+  FILES_SECONDS,
+  FrameDecoder,
+  SHELL_DEFAULT_SECONDS,
+  ToolsResult,
+} from '../protocol/tools-socket.js';
+import type { ToolName } from '../protocol/tools-socket.js';
+import { cutJson } from './json-cut.js';
+import type { ToolResult } from './engine.js';
+
+/** What a model is shown of a result, in bytes of JSON: the tools' own limits are below it, a hostile side is cut here. */
+export const MAX_MODEL_RESULT_BYTES = 96 * 1024;
+/** `tools` starts beside the runner and is started again after it ran out of memory. */
+const CONNECT_MS = 10_000;
+const CONNECT_PAUSE_MS = 50;
+/** What `tools` needs beyond the time of the tool itself: to stop a command that ignores TERM, and to answer. */
+const GRACE_SECONDS = 10;
+
+export interface ToolCall {
+  tool: ToolName;
+  input: Record<string, unknown>;
+}
+
+export interface ToolsClient {
+  /** Executes one call. A failure of any kind is a result with `isError`; rejects only with the reason of the signal. */
+  call(call: ToolCall, signal: AbortSignal): Promise<ToolResult>;
+}
+
+/** A client for the tools of one run; calls are numbered. */
+export function createToolsClient(options: { socketPath: string; run: string; clock: Clock }): ToolsClient {
+  let calls = 0;
+  return {
+    async call(call, signal) {
+      calls += 1;
+      let frame: Buffer;
+      try {
+        frame = encodeFrame({ type: 'call', run: options.run, call: calls, tool: call.tool, input: call.input });
+      } catch {
+        return failed('The input of the tool is too large; send less at a time.');
+      }
+      const socket = await open(options, signal);
+      signal.throwIfAborted();
+      if (socket === undefined) return failed('The tools container does not answer; it may be starting again.');
+      const result = await exchange(socket, frame, { clock: options.clock, seconds: secondsFor(call), signal });
+      signal.throwIfAborted();
+      return bounded(result);
+    },
+  };
+}
+
+function failed(error: string): ToolResult {
+  return { isError: true, result: { error } };
+}
+
+function secondsFor(call: ToolCall): number {
+  if (call.tool !== 'shell') return FILES_SECONDS + GRACE_SECONDS;
+  const asked = call.input['timeoutSeconds'];
+  return (typeof asked === 'number' ? asked : SHELL_DEFAULT_SECONDS) + GRACE_SECONDS;
+}
+
+function bounded(result: ToolResult): ToolResult {
+  const json = cutJson(result.result, MAX_MODEL_RESULT_BYTES);
+  return { isError: result.isError, result: JSON.parse(json) as Record<string, unknown> };
+}
+
+async function open(options: { socketPath: string; clock: Clock }, signal: AbortSignal): Promise<Socket | undefined> {
+  const giveUpAt = options.clock.monotonic() + CONNECT_MS;
+  while (!signal.aborted && options.clock.monotonic() < giveUpAt) {
+    const socket = await tryConnect(options.socketPath);
+    if (socket !== undefined) return socket;
+    await sleep(options.clock, CONNECT_PAUSE_MS, signal);
+  }
+  return undefined;
+}
+
+/** A unix socket connects or fails at once; a full backlog is a failure as well. */
+function tryConnect(path: string): Promise<Socket | undefined> {
+  return new Promise((resolve) => {
+    const socket = connect({ path });
+    socket.once('error', () => resolve(undefined));
+    socket.once('connect', () => resolve(socket));
+  });
+}
+
+interface ExchangeOptions {
+  clock: Clock;
+  seconds: number;
+  signal: AbortSignal;
+}
+
+function exchange(socket: Socket, frame: Buffer, { clock, seconds, signal }: ExchangeOptions): Promise<ToolResult> {
+  return new Promise((resolve) => {
+    const decoder = new FrameDecoder();
+    const settle = (result: ToolResult) => {
+      cancelTimer();
+      signal.removeEventListener('abort', abort);
+      socket.destroy();
+      resolve(result);
+    };
+    const cancelTimer = clock.after(seconds * 1000, () => {
+      settle(failed(`The tool gave no answer within ${seconds} seconds and was given up.`));
+    });
+    const abort = () => settle(failed('The run was stopped.'));
+    socket.on('error', () =>
+      settle(failed('The tools container broke the connection; it may have run out of memory.')),
+    );
+    socket.on('close', () =>
+      settle(failed('The tools container ended without an answer; it may have run out of memory.')),
+    );
+    socket.on('data', (chunk: Buffer) => {
+      const result = decode(decoder, chunk);
+      if (result !== undefined) settle(result);
+    });
+    if (signal.aborted) abort();
+    else signal.addEventListener('abort', abort, { once: true });
+    socket.write(frame);
+  });
+}
+
+/** The result once it is complete; a peer that breaks the protocol has failed the call. */
+function decode(decoder: FrameDecoder, chunk: Buffer): ToolResult | undefined {
+  try {
+    const [frame] = decoder.push(chunk);
+    return frame === undefined ? undefined : ToolsResult.parse(frame);
+  } catch {
+    return failed('The tools container broke the protocol of the tools socket.');
+  }
+}

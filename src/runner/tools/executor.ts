@@ -1,0 +1,76 @@
+/** Checks a call's input and hands it to its tool. A mistake of the model becomes a result that says what to do. */
+import { TOOL_DEFINITIONS } from '../../protocol/tools-socket.js';
+import type { ToolInput, ToolName, ToolsCall } from '../../protocol/tools-socket.js';
+import type { Clock } from '../../runtime/clock.js';
+import type { ToolResult } from '../engine.js';
+import { editFile, listDirectory, readTextFile, writeTextFile } from './files.js';
+import { globFiles, grepFiles } from './search.js';
+import type { ExecuteTool } from './server.js';
+import { runShell } from './shell.js';
+import { ToolFailure } from './tool-failure.js';
+
+/** What every tool gets besides its input. */
+export interface ToolContext {
+  workspace: string;
+  clock: Clock;
+  run: string;
+  call: number;
+  /** Fires when nobody waits for the result any more. */
+  signal: AbortSignal;
+}
+
+type Tools = { [Name in ToolName]: (input: ToolInput<Name>, context: ToolContext) => Promise<ToolResult> };
+
+const ok = <Input>(tool: (input: Input, context: ToolContext) => Promise<Record<string, unknown>>) => {
+  return async (input: Input, context: ToolContext): Promise<ToolResult> => ({
+    isError: false,
+    result: await tool(input, context),
+  });
+};
+
+const TOOLS: Tools = {
+  shell: runShell,
+  read: ok(readTextFile),
+  write: ok(writeTextFile),
+  edit: ok(editFile),
+  list: ok(listDirectory),
+  grep: ok(grepFiles),
+  glob: ok(globFiles),
+};
+
+/** Executes calls in one workspace. The result never rejects. */
+export function createToolExecutor(options: { workspace: string; clock: Clock }): ExecuteTool {
+  return async (call, signal) => {
+    try {
+      return await dispatch(call, { ...options, run: call.run, call: call.call, signal });
+    } catch (error) {
+      return { isError: true, result: { error: explain(error) } };
+    }
+  };
+}
+
+function dispatch({ tool, input }: ToolsCall, context: ToolContext): Promise<ToolResult> {
+  const checked = TOOL_DEFINITIONS[tool].input.safeParse(input);
+  if (!checked.success) {
+    const problems = checked.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`);
+    throw new ToolFailure(`The input does not fit the tool ${tool}: ${problems.join('; ')}`);
+  }
+  const execute = TOOLS[tool] as (input: unknown, context: ToolContext) => Promise<ToolResult>;
+  return execute(checked.data, context);
+}
+
+function explain(error: unknown): string {
+  if (error instanceof ToolFailure) return error.message;
+  const code = (error as NodeJS.ErrnoException).code;
+  return SYSTEM_ERRORS[code ?? ''] ?? `The tool failed${code === undefined ? '' : ` (${code})`}.`;
+}
+
+const SYSTEM_ERRORS: Record<string, string> = {
+  ENOENT: 'There is no such file or directory.',
+  EISDIR: 'The path is a directory.',
+  ENOTDIR: 'A part of the path is not a directory.',
+  EACCES: 'Permission denied.',
+  ENOSPC: 'The workspace is full.',
+  EDQUOT: 'The workspace is full.',
+  ENAMETOOLONG: 'The path is too long.',
+};

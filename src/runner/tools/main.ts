@@ -1,0 +1,53 @@
+/**
+ * `boxwright tools`: the container in which an agent's commands and file operations happen. It holds no token and no
+ * secret; whatever runs here is the agent's (DESIGN 7).
+ */
+import { TOOLS_SOCKET, WORKSPACE_DIR } from '../../protocol/pod.js';
+import type { Clock } from '../../runtime/clock.js';
+import { systemClock } from '../../runtime/clock.js';
+import { createRunnerLog, errorKind } from '../log.js';
+import { createToolExecutor } from './executor.js';
+import { killGroup, readProcessGroups, superviseProcesses } from './process-supervisor.js';
+import { listenForCalls } from './server.js';
+
+export interface ToolsDeps {
+  clock: Clock;
+  writeLog: (line: string) => void;
+  /** Fires when the container is told to stop. */
+  terminate: AbortSignal;
+  paths: { socket: string; workspace: string };
+}
+
+/** The real things of a run pod. */
+export function systemToolsDeps(): ToolsDeps {
+  const terminate = new AbortController();
+  process.once('SIGTERM', () => terminate.abort());
+  return {
+    clock: systemClock,
+    writeLog: (line) => process.stdout.write(line),
+    terminate: terminate.signal,
+    paths: { socket: TOOLS_SOCKET, workspace: WORKSPACE_DIR },
+  };
+}
+
+/** Serves calls until told to stop; resolves with the exit code. Never rejects. The environment is not used. */
+export async function runTools(_env: NodeJS.ProcessEnv, deps: ToolsDeps = systemToolsDeps()): Promise<number> {
+  const log = createRunnerLog('tools', deps.clock, deps.writeLog);
+  try {
+    const execute = createToolExecutor({ workspace: deps.paths.workspace, clock: deps.clock });
+    const server = await listenForCalls({ socketPath: deps.paths.socket, execute, clock: deps.clock, log });
+    log.info({}, 'tools are ready');
+    await superviseProcesses({
+      clock: deps.clock,
+      log,
+      readGroups: readProcessGroups,
+      kill: killGroup,
+      signal: deps.terminate,
+    });
+    await server.close();
+    return 0;
+  } catch (error) {
+    log.error({ failure: errorKind(error) }, 'tools cannot serve');
+    return 1;
+  }
+}

@@ -1,0 +1,40 @@
+/** The tool `shell`. */
+import { existsSync } from 'node:fs';
+import { stat } from 'node:fs/promises';
+import { SHELL_DEFAULT_SECONDS } from '../../protocol/tools-socket.js';
+import type { ToolInput } from '../../protocol/tools-socket.js';
+import type { ToolResult } from '../engine.js';
+import { runChild } from './child-process.js';
+import type { ToolContext } from './executor.js';
+import { openOutputLog, OutputCapture } from './output-capture.js';
+import { ToolFailure } from './tool-failure.js';
+import { resolveInWorkspace } from './workspace-path.js';
+
+const SHELL = existsSync('/bin/bash') ? '/bin/bash' : '/bin/sh';
+
+/** Runs a command. An exit code other than 0 and a timeout are errors, with the output that there is. */
+export async function runShell(input: ToolInput<'shell'>, context: ToolContext): Promise<ToolResult> {
+  const cwd = await resolveInWorkspace(context.workspace, input.cwd ?? '.');
+  if (!(await stat(cwd)).isDirectory()) throw new ToolFailure('cwd is not a directory.');
+  const seconds = input.timeoutSeconds ?? SHELL_DEFAULT_SECONDS;
+  const capture = new OutputCapture(openOutputLog(context.workspace, context.run, context.call));
+  const end = await runChild({
+    file: SHELL,
+    args: ['-c', input.command],
+    cwd,
+    home: context.workspace,
+    timeoutMs: seconds * 1000,
+    clock: context.clock,
+    signal: context.signal,
+    onOutput: (chunk) => capture.add(chunk),
+  });
+  return {
+    isError: end.exitCode !== 0,
+    result: {
+      exitCode: end.exitCode,
+      ...(end.endSignal === null ? {} : { signal: end.endSignal }),
+      ...(end.timedOut ? { error: `The command was stopped after ${seconds} seconds.` } : {}),
+      ...capture.finish(),
+    },
+  };
+}
