@@ -129,7 +129,7 @@ async function createTrigger(deps: TriggerDeps, caller: Caller, agent: AgentView
       name,
       body,
       description: input.description ?? '',
-      methods: [...new Set(input.methods ?? ['POST'])],
+      methods: [...new Set<TriggerMethod>(input.methods ?? ['POST'])],
       enabled: input.enabled ?? true,
       tokenId: newTokenId(),
       keyId: currentKey(deps),

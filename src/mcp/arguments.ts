@@ -1,0 +1,112 @@
+/**
+ * Checks the arguments of a call and says in words which one is wrong and what was expected. Values are never quoted:
+ * they may be secrets. Unknown arguments are ignored, null means "not given" (tools.md 1).
+ */
+import { z } from 'zod';
+import { UserError } from '../services/user-error.js';
+
+/** The arguments as the tool wants them; throws a {@link UserError} that names every wrong one. */
+export function checkArguments<S extends z.ZodObject>(schema: S, given: Record<string, unknown>): z.output<S> {
+  const args = withoutNulls(schema, given);
+  const parsed = schema.safeParse(args);
+  if (parsed.success) return parsed.data;
+  throw new UserError(parsed.error.issues.map((issue) => describe(issue, schema, args)).join('; '));
+}
+
+/** Removes nulls of known objects; a free-form argument keeps its own. */
+function withoutNulls(schema: z.ZodObject, given: Record<string, unknown>): Record<string, unknown> {
+  const kept: Record<string, unknown> = {};
+  for (const [name, value] of Object.entries(given)) {
+    if (value === null) continue;
+    const inner = unwrap(schema.shape[name] as z.ZodType | undefined);
+    kept[name] = inner instanceof z.ZodObject && isObject(value) ? withoutNulls(inner, value) : value;
+  }
+  return kept;
+}
+
+function unwrap(schema: z.ZodType | undefined): z.ZodType | undefined {
+  if (schema instanceof z.ZodOptional || schema instanceof z.ZodDefault) return unwrap(schema.unwrap() as z.ZodType);
+  return schema;
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function describe(issue: z.core.$ZodIssue, schema: z.ZodObject, args: Record<string, unknown>): string {
+  const name = nameOf(issue.path);
+  const value = valueAt(args, issue.path);
+  switch (issue.code) {
+    case 'invalid_type':
+      if (value === undefined) return `missing required argument: ${name} (${expectedType(issue.expected)})`;
+      return `argument "${name}" must be ${aType(issue.expected)}, got ${aType(typeOf(value))}`;
+    case 'invalid_value':
+      if (value === undefined) return `missing required argument: ${name}`;
+      return `argument "${name}" must be one of: ${issue.values.join(', ')}`;
+    case 'too_small':
+      return `argument "${name}" must ${bound(issue.origin, 'at least', Number(issue.minimum))}`;
+    case 'too_big':
+      return `argument "${name}" must ${bound(issue.origin, 'at most', Number(issue.maximum))}`;
+    case 'unrecognized_keys':
+      return `unknown key ${issue.keys.map((key) => `"${key.slice(0, 40)}"`).join(', ')} in argument "${name}"; known are: ${knownKeys(schema, issue.path)}`;
+    case 'invalid_union':
+      if (value === undefined) return `missing required argument: ${name}`;
+      return `argument "${name}" must be ${unionTypes(schema, issue.path)}, got ${aType(typeOf(value))}`;
+    default:
+      return `argument "${name}": ${issue.message}`;
+  }
+}
+
+function nameOf(path: readonly PropertyKey[]): string {
+  return path.map(String).join('.');
+}
+
+function valueAt(args: unknown, path: readonly PropertyKey[]): unknown {
+  return path.reduce<unknown>(
+    (at, key) => (typeof at === 'object' && at !== null ? (at as Record<PropertyKey, unknown>)[key] : undefined),
+    args,
+  );
+}
+
+function knownKeys(schema: z.ZodObject, path: readonly PropertyKey[]): string {
+  const inner = schemaAt(schema, path);
+  return inner instanceof z.ZodObject ? Object.keys(inner.shape).join(', ') : '';
+}
+
+function unionTypes(schema: z.ZodObject, path: readonly PropertyKey[]): string {
+  const inner = schemaAt(schema, path);
+  const options = inner instanceof z.ZodUnion ? (inner.options as z.ZodType[]) : [];
+  return options.map((option) => aType(option.type)).join(' or ');
+}
+
+function schemaAt(schema: z.ZodObject, path: readonly PropertyKey[]): z.ZodType | undefined {
+  return path.reduce<z.ZodType | undefined>(
+    (at, key) => (at instanceof z.ZodObject ? unwrap(at.shape[String(key)] as z.ZodType | undefined) : undefined),
+    schema,
+  );
+}
+
+function typeOf(value: unknown): string {
+  if (value === null) return 'null';
+  if (Array.isArray(value)) return 'array';
+  return typeof value === 'number' && !Number.isInteger(value) ? 'number with a fraction' : typeof value;
+}
+
+const TYPE_NAMES: Record<string, string> = { int: 'whole number', record: 'object' };
+
+function expectedType(expected: string): string {
+  return TYPE_NAMES[expected] ?? expected;
+}
+
+function aType(type: string): string {
+  const name = expectedType(type);
+  if (name === 'null') return name;
+  return `${/^[aeiou]/.test(name) ? 'an' : 'a'} ${name}`;
+}
+
+/** `have at least 1 character`, `be at most 200`. */
+function bound(origin: string, which: 'at least' | 'at most', limit: number): string {
+  if (origin === 'string') return `have ${which} ${limit} character${limit === 1 ? '' : 's'}`;
+  if (origin === 'array') return `have ${which} ${limit} item${limit === 1 ? '' : 's'}`;
+  return `be ${which} ${limit}`;
+}

@@ -1,0 +1,32 @@
+/**
+ * A tool's zod schema as the JSON Schema that clients get. Real clients drop a tool, or the whole list, over small
+ * things: always `properties` and `required`, one string `type` each, no `$ref`, no union at the top.
+ */
+import { z } from 'zod';
+
+export interface InputSchema {
+  type: 'object';
+  properties: Record<string, unknown>;
+  required: readonly string[];
+}
+
+/** The JSON Schema of a tool's arguments. */
+export function toInputSchema(schema: z.ZodObject): InputSchema {
+  const json = z.toJSONSchema(schema, { target: 'draft-7', io: 'input', reused: 'inline' }) as Record<string, unknown>;
+  const { properties, required } = tidy(json) as { properties?: Record<string, unknown>; required?: string[] };
+  return { type: 'object', properties: properties ?? {}, required: required ?? [] };
+}
+
+/** Removes what says nothing: the dialect, bounds that only mean "an exact integer", and "anything else is fine". */
+function tidy(node: unknown): unknown {
+  if (Array.isArray(node)) return node.map(tidy);
+  if (typeof node !== 'object' || node === null) return node;
+  const kept = Object.entries(node).filter(([key, value]) => !saysNothing(key, value));
+  return Object.fromEntries(kept.map(([key, value]) => [key, tidy(value)]));
+}
+
+function saysNothing(key: string, value: unknown): boolean {
+  if (key === '$schema') return true;
+  if (key === 'additionalProperties') return typeof value === 'object';
+  return typeof value === 'number' && Math.abs(value) === Number.MAX_SAFE_INTEGER;
+}

@@ -1,0 +1,96 @@
+/**
+ * JSON-RPC 2.0 as this endpoint speaks it (spec 4.1, 7): one object a request, ids given back as they came. Pure:
+ * bytes in, texts out; the router adds HTTP.
+ */
+
+export const PARSE_ERROR = -32700;
+export const INVALID_REQUEST = -32600;
+export const METHOD_NOT_FOUND = -32601;
+export const INTERNAL_ERROR = -32603;
+
+/** What was posted. `id` is JSON text, ready to be put into the answer. */
+export type Incoming =
+  | { kind: 'request'; id: string; method: string; params: unknown }
+  /** Nothing is executed and nothing is answered. */
+  | { kind: 'notification' }
+  | { kind: 'invalid'; id: string; code: number; message: string };
+
+/** Reads one posted body. Never throws. */
+export function parseIncoming(body: Uint8Array): Incoming {
+  const text = decodeUtf8(body);
+  const message = text === undefined ? undefined : parseJson(text);
+  if (text === undefined || message === undefined) {
+    return { kind: 'invalid', id: 'null', code: PARSE_ERROR, message: 'Parse error: the body is not valid JSON' };
+  }
+  return classify(message.value, text);
+}
+
+function classify(message: unknown, text: string): Incoming {
+  if (typeof message !== 'object' || message === null || Array.isArray(message)) {
+    return invalid('null', 'the body must be one JSON-RPC object; batches are not supported');
+  }
+  const { jsonrpc, id, method, params } = message as Record<string, unknown>;
+  const hasId = 'id' in message;
+  if (hasId && id !== null && typeof id !== 'string' && typeof id !== 'number') {
+    return invalid('null', 'id must be a string, a number or null');
+  }
+  const idText = hasId ? idAsWritten(id, text) : 'null';
+  // Clients may answer requests that we never send: noise, not an error.
+  if (method === undefined && ('result' in message || 'error' in message)) return { kind: 'notification' };
+  if (jsonrpc !== '2.0') return invalid(idText, 'jsonrpc must be "2.0"');
+  if (typeof method !== 'string') return invalid(idText, 'method must be a string');
+  return hasId ? { kind: 'request', id: idText, method, params } : { kind: 'notification' };
+}
+
+function invalid(id: string, why: string): Incoming {
+  return { kind: 'invalid', id, code: INVALID_REQUEST, message: `Invalid Request: ${why}` };
+}
+
+/** A number that JavaScript cannot hold is taken from the source text, so that the client knows its id again. */
+function idAsWritten(id: unknown, text: string): string {
+  if (typeof id !== 'number' || Number.isSafeInteger(id)) return JSON.stringify(id);
+  const sources = new Map<unknown, string>();
+  const root: unknown = JSON.parse(text, function (this: unknown, key, value: unknown, context?: { source?: string }) {
+    if (key === 'id' && context?.source !== undefined) sources.set(this, context.source);
+    return value;
+  });
+  return sources.get(root) ?? JSON.stringify(id);
+}
+
+function decodeUtf8(body: Uint8Array): string | undefined {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(body);
+  } catch {
+    return undefined;
+  }
+}
+
+function parseJson(text: string): { value: unknown } | undefined {
+  try {
+    return { value: JSON.parse(text) as unknown };
+  } catch {
+    return undefined;
+  }
+}
+
+/** An answer from a result that is JSON text already. */
+export function resultText(id: string, result: string): string {
+  return `{"jsonrpc":"2.0","id":${id},"result":${result}}`;
+}
+
+/** An answer with an error. */
+export function errorText(id: string, code: number, message: string): string {
+  return `{"jsonrpc":"2.0","id":${id},"error":${JSON.stringify({ code, message })}}`;
+}
+
+/** Result of a tool that succeeded: text and structuredContent are the same data, serialised once (spec 4.1). */
+export function toolResultText(payload: object): string {
+  const json = JSON.stringify(payload);
+  return `{"content":[{"type":"text","text":${JSON.stringify(json)}}],"structuredContent":${json}}`;
+}
+
+/** Result of a tool that failed (spec 7): never with structuredContent. */
+export function toolErrorText(message: string): string {
+  const json = JSON.stringify({ error: message });
+  return `{"content":[{"type":"text","text":${JSON.stringify(json)}}],"isError":true}`;
+}

@@ -1,0 +1,47 @@
+/**
+ * The one list of tools: `tools/list`, docs, golden files and tests all walk it. The order is fixed; the tools of the
+ * spec's own table stand first, because clients that cut a long list cut its tail.
+ */
+import type { Tool } from './define-tool.js';
+import { createAgentTool } from './tools/agents/create-agent.js';
+import { getAgentTool } from './tools/agents/get-agent.js';
+import { listAgentsTool } from './tools/agents/list-agents.js';
+import { cancelRunTool } from './tools/runs/cancel-run.js';
+import { getRunTool } from './tools/runs/get-run.js';
+import { listRunsTool } from './tools/runs/list-runs.js';
+import { sendMessageTool } from './tools/runs/send-message.js';
+import { listSpacesTool } from './tools/spaces/list-spaces.js';
+import { listTriggersTool } from './tools/triggers/list-triggers.js';
+import { rotateTriggerTokenTool } from './tools/triggers/rotate-trigger-token.js';
+import { testTriggerTool } from './tools/triggers/test-trigger.js';
+import { upsertTriggerTool } from './tools/triggers/upsert-trigger.js';
+
+export const TOOLS: readonly Tool[] = [
+  listSpacesTool,
+  listAgentsTool,
+  getAgentTool,
+  createAgentTool,
+  sendMessageTool,
+  listRunsTool,
+  getRunTool,
+  listTriggersTool,
+  upsertTriggerTool,
+  testTriggerTool,
+  rotateTriggerTokenTool,
+  cancelRunTool,
+];
+
+export interface Registry {
+  readonly tools: readonly Tool[];
+  /** Result of `tools/list`, encoded once: the same bytes for every key and replica. */
+  readonly list: Buffer;
+  get(name: string): Tool | undefined;
+}
+
+/** Throws when two tools have one name. */
+export function createRegistry(tools: readonly Tool[] = TOOLS): Registry {
+  const byName = new Map(tools.map((tool) => [tool.name, tool]));
+  if (byName.size !== tools.length) throw new Error('two tools have the same name');
+  const list = Buffer.from(JSON.stringify({ tools: tools.map(({ definition }) => definition) }));
+  return { tools, list, get: (name) => byName.get(name) };
+}

@@ -1,0 +1,68 @@
+/** What the handlers of tools work with: the use-cases' dependencies, bound once per process. */
+import { randomBytes } from 'node:crypto';
+import type { Keyring } from '../api/keyring.js';
+import type { KubeApi } from '../kube/types.js';
+import type { Clock } from '../runtime/clock.js';
+import type { AgentDeps } from '../services/agents.js';
+import type { LiveCounts } from '../services/backlog.js';
+import { lastOfSession } from '../services/caches.js';
+import type { ApiCaches } from '../services/caches.js';
+import type { KeyedWaiter } from '../services/keyed-waiter.js';
+import type { RunDeps } from '../services/runs.js';
+import type { ScopeDeps } from '../services/scope.js';
+import { startRun } from '../services/start-run.js';
+import type { StartRunDeps, StartRunRequest } from '../services/start-run.js';
+import type { TriggerDeps } from '../services/triggers.js';
+import type { AgentView, RunView } from '../services/views.js';
+import type { WriteBarrier } from '../services/write-barrier.js';
+import { exceededBacklog } from '../webhook/backlog.js';
+import type { FireDeps } from '../webhook/fire.js';
+
+export interface ToolServices {
+  scope: ScopeDeps;
+  agents: AgentDeps;
+  triggers: TriggerDeps;
+  runs: RunDeps;
+  /** For test_trigger: a test fires exactly as the URL does. */
+  fire: FireDeps;
+}
+
+export interface ToolServicesOptions {
+  caches: ApiCaches;
+  api: KubeApi;
+  clock: Clock;
+  barrier: WriteBarrier;
+  keyring(): Keyring | undefined;
+  publicUrl: string;
+  agentWaiter: Pick<KeyedWaiter<AgentView>, 'wait'>;
+  runWaiter: Pick<KeyedWaiter<RunView>, 'wait'>;
+  liveRuns: LiveCounts;
+}
+
+export function createToolServices(options: ToolServicesOptions): ToolServices {
+  const { caches, api, clock, barrier, keyring, publicUrl, liveRuns } = options;
+  const scope = { caches, api, clock };
+  const randomHex = (bytes: number) => randomBytes(bytes).toString('hex');
+  return {
+    scope,
+    agents: { ...scope, barrier, waiter: options.agentWaiter, randomHex },
+    triggers: { ...scope, barrier, keyring, publicUrl, randomHex },
+    runs: {
+      ...scope,
+      barrier,
+      waiter: options.runWaiter,
+      backlogExceeded: (agent) => exceededBacklog(liveRuns, agent),
+    },
+    fire: { startRun: boundStartRun(options), backlog: liveRuns, clock },
+  };
+}
+
+/** {@link startRun} as the trigger URL uses it. */
+export function boundStartRun({ caches, api, clock }: Pick<ToolServicesOptions, 'caches' | 'api' | 'clock'>) {
+  const deps: StartRunDeps = {
+    api,
+    clock,
+    lastOfSession: (namespace, sessionId) => lastOfSession(caches.AgentRun, namespace, sessionId),
+  };
+  return (request: StartRunRequest, signal: AbortSignal) => startRun(deps, request, signal);
+}

@@ -1,0 +1,34 @@
+/** The agent input fields of spec 2, taken from the Agent kind so that both accept the same values. */
+import { z } from 'zod';
+import { AgentSpec, SELF_IMPROVEMENT_FLAGS, TOOL_FAMILIES } from '../../../api/v1alpha1/agent.js';
+import { Provider } from '../../../api/v1alpha1/common.js';
+
+const flag = z.boolean().optional();
+
+/** `{a?: boolean, b?: boolean}`; an unknown key is an error, since it would silently do nothing (tools.md 1). */
+function flags<Key extends string>(keys: readonly Key[]) {
+  return z.strictObject(Object.fromEntries(keys.map((key) => [key, flag])) as Record<Key, typeof flag>);
+}
+
+const SETUP_PROMPT = 'setup.prompt is required when setup.required is true';
+
+export const agentFields = {
+  soul: AgentSpec.shape.soul.unwrap().optional().describe('System prompt in markdown.'),
+  description: AgentSpec.shape.description.unwrap().optional().describe('One line about the agent.'),
+  provider: Provider.optional().describe('Model vendor; boxwright (default) is what the Box provides.'),
+  model: z.string().min(1).max(128).optional().describe("Model name; the provider's default when omitted."),
+  temperature: z.number().min(0).max(2).optional().describe('Sampling temperature, 0 to 2.'),
+  stepLimit: z.int().min(1).max(500).optional().describe('Most tool-calling steps in one run.'),
+  tools: flags(TOOL_FAMILIES).optional().describe('Capability families to switch off or on; all are on by default.'),
+  selfImprovement: flags(SELF_IMPROVEMENT_FLAGS)
+    .optional()
+    .describe('What the agent may change about itself; everything is on by default.'),
+  setup: z
+    .object({
+      required: z.boolean().describe('Whether the guided setup must run after an install from a template.'),
+      prompt: z.string().max(16_384).optional().describe('Instructions to the agent; needed when required is true.'),
+    })
+    .refine((setup) => !setup.required || (setup.prompt ?? '') !== '', { error: SETUP_PROMPT })
+    .optional()
+    .describe('Guided setup that runs when somebody installs the agent from a template.'),
+};

@@ -1,0 +1,20 @@
+import { z } from 'zod';
+import { createAgent } from '../../../services/agents.js';
+import { defineTool } from '../../define-tool.js';
+import { agentFields } from './agent-arguments.js';
+
+export const createAgentTool = defineTool({
+  name: 'create_agent',
+  title: 'Create agent',
+  description:
+    'Creates an agent. The handle comes from name. spaceId is needed when the workspace has several Boxes. active: false means that it was created but no agent slot is free.',
+  effect: 'write',
+  refused: { handle: 'the handle comes from name; change it later with update_agent' },
+  input: z.object({
+    name: z.string().min(1).max(128).describe('Display name.'),
+    spaceId: z.string().min(1).optional().describe('Box for the agent, from list_spaces; optional with a single Box.'),
+    ...agentFields,
+    connectors: z.array(z.string()).optional().describe('Catalog slugs of connectors to attach.'),
+  }),
+  handler: (input, { caller, services }) => createAgent(services.agents, caller, input),
+});

@@ -1,0 +1,14 @@
+import { z } from 'zod';
+import { getAgent } from '../../../services/agents.js';
+import { defineTool } from '../../define-tool.js';
+import { agentIdArgument } from '../shared-arguments.js';
+
+export const getAgentTool = defineTool({
+  name: 'get_agent',
+  title: 'Get agent',
+  description:
+    'Returns one agent in full: soul (system prompt), model settings, tools, setup, and summaries of its skills, schedules, triggers and connectors. Trigger URLs are left out; use list_triggers.',
+  effect: 'read',
+  input: z.object({ agentId: agentIdArgument }),
+  handler: ({ agentId }, { caller, services }) => getAgent(services.scope, caller, agentId),
+});

@@ -1,0 +1,15 @@
+import { z } from 'zod';
+import { listAgents } from '../../../services/agents.js';
+import { defineTool } from '../../define-tool.js';
+
+export const listAgentsTool = defineTool({
+  name: 'list_agents',
+  title: 'List agents',
+  description:
+    'Lists the agents of the workspace, newest first, with id, handle and status. The id is the agentId of every other tool.',
+  effect: 'read',
+  input: z.object({
+    spaceId: z.string().min(1).optional().describe('Only agents of this Box; all Boxes when omitted.'),
+  }),
+  handler: ({ spaceId }, { caller, services }) => ({ agents: listAgents(services.scope, caller, spaceId) }),
+});

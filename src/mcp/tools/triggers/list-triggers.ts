@@ -1,0 +1,14 @@
+import { z } from 'zod';
+import { listTriggers } from '../../../services/triggers.js';
+import { defineTool } from '../../define-tool.js';
+import { agentIdArgument } from '../shared-arguments.js';
+
+export const listTriggersTool = defineTool({
+  name: 'list_triggers',
+  title: 'List triggers',
+  description:
+    'Lists the webhook triggers of an agent with their public URLs. A URL is a secret: whoever has it can start the agent.',
+  effect: 'read',
+  input: z.object({ agentId: agentIdArgument }),
+  handler: ({ agentId }, { caller, services }) => listTriggers(services.triggers, caller, agentId),
+});

@@ -1,0 +1,23 @@
+import { z } from 'zod';
+import { AgentTriggerSpec, TriggerMethod } from '../../../api/v1alpha1/agent-trigger.js';
+import { upsertTrigger } from '../../../services/triggers.js';
+import { defineTool } from '../../define-tool.js';
+import { agentIdArgument } from '../shared-arguments.js';
+
+export const upsertTriggerTool = defineTool({
+  name: 'upsert_trigger',
+  title: 'Create or update trigger',
+  description:
+    'Creates a webhook trigger (omit slug; name and body are required) or updates one (pass its slug; only passed fields change). Returns its secret URL. The caller’s payload is appended to body. A trigger cannot be renamed.',
+  effect: 'write',
+  input: z.object({
+    agentId: agentIdArgument,
+    slug: z.string().min(1).optional().describe('Omit to create; an existing slug updates that trigger.'),
+    name: AgentTriggerSpec.shape.name.optional().describe('Required to create; slug and URL come from it.'),
+    body: z.string().min(1).optional().describe('Required to create: the instruction to the agent, at most 60 KiB.'),
+    methods: z.array(TriggerMethod).min(1).optional().describe('HTTP methods that fire it; POST by default.'),
+    description: z.string().max(1024).optional().describe('One line about the trigger.'),
+    enabled: z.boolean().optional().describe('false makes the URL answer like a missing one.'),
+  }),
+  handler: ({ agentId, ...input }, { caller, services }) => upsertTrigger(services.triggers, caller, agentId, input),
+});
