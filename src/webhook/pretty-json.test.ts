@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { MAX_JSON_DEPTH, prettyJson } from './pretty-json.js';
 
 const LIMIT = 65_536;
