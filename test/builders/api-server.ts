@@ -35,9 +35,12 @@ export interface TestApiServer {
   stop(): Promise<void>;
 }
 
-/** Uses the server of BOXWRIGHT_TEST_KUBECONFIG, else starts one that ends with stop() or with this process. */
-export async function startApiServer(): Promise<TestApiServer> {
-  const shared = process.env['BOXWRIGHT_TEST_KUBECONFIG'];
+/**
+ * Uses the server of BOXWRIGHT_TEST_KUBECONFIG, else starts one that ends with stop() or with this process. A test that
+ * runs controllers asks for an `own` server: they would work on the objects of other test files.
+ */
+export async function startApiServer(options: { own?: boolean } = {}): Promise<TestApiServer> {
+  const shared = options.own === true ? undefined : process.env['BOXWRIGHT_TEST_KUBECONFIG'];
   const own = shared === undefined ? await spawnApiServer() : undefined;
   const kubeconfig = own?.kubeconfig ?? (shared as string);
   const connection = await loadConnection({ clock: systemClock, kubeconfig });
