@@ -2,7 +2,6 @@
  * A reconcile that reads as a table of contents: named steps in order, conditions and status set in memory, and one
  * status write at the end, only when something really changed (DESIGN principle 7: it carries the version it saw).
  */
-import { isDeepStrictEqual } from 'node:util';
 import type { KubeObject } from '../api/meta.js';
 import type { ReconcileResult } from './controller.js';
 
@@ -84,14 +83,16 @@ async function writeChangedStatus<T extends WithStatus, Inputs>(run: StepRun<T, 
   await run.writeStatus(draft, run.signal);
 }
 
-/** Deep comparison that takes absent and undefined as equal and does not look at `lastTransitionTime`. */
+/** Deep comparison of JSON that takes absent and undefined as equal and does not look at `lastTransitionTime`. */
 export function sameStatus(a: unknown, b: unknown): boolean {
-  return isDeepStrictEqual(comparable(a), comparable(b));
+  if (Object.is(a, b)) return true;
+  if (!isContainer(a) || !isContainer(b) || Array.isArray(a) !== Array.isArray(b)) return false;
+  const keys = new Set([...Object.keys(a), ...Object.keys(b)]);
+  keys.delete('lastTransitionTime');
+  for (const key of keys) if (!sameStatus(a[key], b[key])) return false;
+  return true;
 }
 
-function comparable(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(comparable);
-  if (value === null || typeof value !== 'object') return value;
-  const entries = Object.entries(value).filter(([key, inner]) => inner !== undefined && key !== 'lastTransitionTime');
-  return Object.fromEntries(entries.map(([key, inner]) => [key, comparable(inner)]));
+function isContainer(value: unknown): value is Record<string, unknown> {
+  return value !== null && typeof value === 'object';
 }
