@@ -1,9 +1,10 @@
 /** What the gateway keeps of the objects that it watches: enough to check a token, pin, serve and finish a run. */
+import { API_VERSION } from '../api/define-resource.js';
 import { LABEL_RUN, ANNOTATION_PREVIOUS_RUN } from '../api/labels.js';
 import type { ObjectMeta } from '../api/meta.js';
 import { sessionIdOf } from '../api/names.js';
 import { isTerminal } from '../api/run-status.js';
-import type { AgentRun } from '../api/v1alpha1/agent-run.js';
+import { AgentRuns, type AgentRun } from '../api/v1alpha1/agent-run.js';
 import type { Agent } from '../api/v1alpha1/agent.js';
 import type { Box } from '../api/v1alpha1/box.js';
 import { controllerOwner } from '../kube/owner-references.js';
@@ -19,7 +20,8 @@ export function sessionKey(run: Pick<AgentRun, 'metadata' | 'spec'>): string {
 
 /** A run without its compressed input; of a finished one only what histories and late calls need. */
 export function projectRun(run: AgentRun): AgentRun {
-  const base = { apiVersion: run.apiVersion, kind: run.kind, metadata: projectMeta(run.metadata) };
+  // Items of a list may come without kind; a status write needs it.
+  const base = { apiVersion: API_VERSION, kind: AgentRuns.kind, metadata: projectMeta(run.metadata) };
   if (!isTerminal(run)) {
     const { input, ...spec } = run.spec;
     const slim =

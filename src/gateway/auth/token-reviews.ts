@@ -6,6 +6,7 @@ import { createHash } from 'node:crypto';
 import { RUN_TOKEN_AUDIENCE } from '../../api/labels.js';
 import { TokenReviews, type TokenReview } from '../../kube/core-types.js';
 import type { KubeApi } from '../../kube/types.js';
+import { boundedSignal } from '../../runtime/bounded-signal.js';
 import type { Clock } from '../../runtime/clock.js';
 import { GatewayError, tryAgain } from '../errors.js';
 import type { GatewayMetrics } from '../metrics.js';
@@ -72,8 +73,7 @@ export class TokenReviewer {
 
   async #ask(token: string): Promise<TokenReview['status']> {
     const { api, clock, metrics } = this.#options;
-    const timeout = new AbortController();
-    const cancel = clock.after(TIMEOUT_MS, () => timeout.abort());
+    const bound = boundedSignal(clock, TIMEOUT_MS);
     try {
       const review = await api.create(
         TokenReviews,
@@ -83,7 +83,7 @@ export class TokenReviewer {
           metadata: { name: '' },
           spec: { token, audiences: [RUN_TOKEN_AUDIENCE] },
         },
-        { signal: timeout.signal },
+        { signal: bound.signal },
       );
       return review.status;
     } catch {
@@ -92,7 +92,7 @@ export class TokenReviewer {
       this.#failedAt = clock.monotonic();
       throw tryAgain('the API server cannot check the token now');
     } finally {
-      cancel();
+      bound.dispose();
     }
   }
 

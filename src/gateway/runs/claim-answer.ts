@@ -6,15 +6,15 @@ import type { AgentView, BoxView } from '../views.js';
 import type { ClaimInput } from './claim-inputs.js';
 
 /** Steps of a run whose agent names no limit (spec 2, stepLimit). */
-export const DEFAULT_STEP_LIMIT = 50;
+const DEFAULT_STEP_LIMIT = 50;
 /** Seconds between two reports at the beginning of a run. */
 export const REPORT_SECONDS = 5;
 /** What `status.model` and requests say when the agent names no model. */
-export const DEFAULT_MODEL = 'default';
+const DEFAULT_MODEL = 'default';
 
-/** Lower of the limits of agent and run. */
-export function stepLimitOf(agent: AgentView, run: AgentRun): number {
-  return Math.min(agent.spec.stepLimit ?? DEFAULT_STEP_LIMIT, run.spec.limits?.stepLimit ?? Infinity);
+/** Lower of the limits of agent and run; an agent that was deleted meanwhile counts with the default. */
+export function stepLimitOf(agent: AgentView | undefined, run: AgentRun): number {
+  return Math.min(agent?.spec.stepLimit ?? DEFAULT_STEP_LIMIT, run.spec.limits?.stepLimit ?? Infinity);
 }
 
 /** The model of an agent in a Box: what the agent names, else what the Box has behind its provider. */

@@ -60,7 +60,8 @@ export function completionOf(answer: ChatAnswer): Record<string, unknown> {
   };
 }
 
-const PIECE = 64;
+/** Pieces of a streamed text; none ends within a character. */
+const PIECES = /[^]{1,64}/gu;
 
 /** The events of a streamed answer, each one `data:` line with its empty line. */
 export function* eventsOf(answer: ChatAnswer, includeUsage: boolean): Generator<string> {
@@ -69,10 +70,7 @@ export function* eventsOf(answer: ChatAnswer, includeUsage: boolean): Generator<
     choices: [{ index: 0, delta, finish_reason: finish }],
   });
   yield event(chunk({ role: 'assistant', content: '' }, null));
-  const characters = [...answer.text];
-  for (let at = 0; at < characters.length; at += PIECE) {
-    yield event(chunk({ content: characters.slice(at, at + PIECE).join('') }, null));
-  }
+  for (const content of answer.text.match(PIECES) ?? []) yield event(chunk({ content }, null));
   if (answer.call !== undefined) yield event(chunk({ tool_calls: [{ index: 0, ...toolCall(answer.call) }] }, null));
   yield event(chunk({}, finishReason(answer)));
   if (includeUsage) yield event({ ...head(answer, 'chat.completion.chunk'), choices: [], usage: usageOf(answer) });

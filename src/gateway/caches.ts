@@ -1,0 +1,86 @@
+/** What the gateway watches, as projections; Secrets and chunks are never watched. */
+import { LABEL_RUN } from '../api/labels.js';
+import type { KubeObject } from '../api/meta.js';
+import { AgentRuns, type AgentRun } from '../api/v1alpha1/agent-run.js';
+import { Agents } from '../api/v1alpha1/agent.js';
+import { Boxes } from '../api/v1alpha1/box.js';
+import { Jobs, Pods } from '../kube/core-types.js';
+import type { Informer, InformerOptions } from '../kube/types.js';
+import type { Problem } from '../observability/probes.js';
+import type { Runnable } from '../runtime/manager.js';
+import {
+  RUNS_BY_SESSION,
+  projectAgent,
+  projectBox,
+  projectGatewayPod,
+  projectRun,
+  projectRunJob,
+  projectRunPod,
+  sessionKey,
+  type AgentView,
+  type BoxView,
+  type GatewayPodView,
+  type RunJobView,
+  type RunPodView,
+} from './views.js';
+
+export interface GatewayCaches {
+  runs: Informer<AgentRun>;
+  pods: Informer<RunPodView>;
+  jobs: Informer<RunJobView>;
+  agents: Informer<AgentView>;
+  boxes: Informer<BoxView>;
+  gateways: Informer<GatewayPodView>;
+}
+
+/** Makes an informer that is not started yet. */
+export type InformerFactory = <T extends KubeObject, P>(options: InformerOptions<T, P>) => Informer<P>;
+
+export interface GatewayPodSelection {
+  releaseNamespace: string;
+  gatewaySelector: string;
+}
+
+export function createGatewayCaches(informer: InformerFactory, own: GatewayPodSelection): GatewayCaches {
+  return {
+    runs: informer({
+      type: AgentRuns,
+      project: projectRun,
+      indexes: { [RUNS_BY_SESSION]: (run) => [sessionKey(run)] },
+    }),
+    pods: informer({ type: Pods, labelSelector: LABEL_RUN, project: projectRunPod }),
+    jobs: informer({ type: Jobs, labelSelector: LABEL_RUN, project: projectRunJob }),
+    agents: informer({ type: Agents, project: projectAgent }),
+    boxes: informer({ type: Boxes, project: projectBox }),
+    gateways: informer({
+      type: Pods,
+      namespace: own.releaseNamespace,
+      labelSelector: own.gatewaySelector,
+      project: projectGatewayPod,
+    }),
+  };
+}
+
+/** Starts all watches; the start resolves when each has its first full list. */
+export function cachesRunnable(caches: GatewayCaches): Runnable {
+  const all = Object.values(caches) as Informer<unknown>[];
+  return {
+    name: 'caches',
+    start: async () => {
+      for (const informer of all) informer.start();
+      await Promise.all(all.map((informer) => informer.synced));
+    },
+    stop: async () => {
+      await Promise.all(all.map((informer) => informer.stop()));
+    },
+  };
+}
+
+/** Watches that are behind, for the readiness of the pod. */
+export function cacheProblems(caches: GatewayCaches): Problem[] {
+  return Object.entries(caches).flatMap(([name, informer]) =>
+    (informer as Informer<unknown>).isHealthy()
+      ? []
+      : [{ check: `informer ${name}`, message: 'the watch is behind or was never filled' }],
+  );
+}

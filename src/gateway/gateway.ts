@@ -1,0 +1,76 @@
+/** The gateway put together: what calls what. No server, no environment: src/processes/gateway.ts adds them. */
+import type { KubeApi } from '../kube/types.js';
+import type { Logger } from '../observability/logger.js';
+import type { HttpMetrics } from '../observability/metrics.js';
+import type { Clock } from '../runtime/clock.js';
+import { RunAuthenticator } from './auth/run-authenticator.js';
+import { TokenReviewer } from './auth/token-reviews.js';
+import type { GatewayCaches } from './caches.js';
+import { GatewayHandler } from './http/handler.js';
+import { KeyedLock } from './keyed-lock.js';
+import type { GatewayMetrics } from './metrics.js';
+import { ModelCalls } from './models/model-calls.js';
+import { PRICES } from './prices.js';
+import { ClaimInputs } from './runs/claim-inputs.js';
+import { Claims } from './runs/claims.js';
+import { RunFinisher } from './runs/finishes.js';
+import { Pinning, type GatewaySelf } from './runs/pinning.js';
+import { Reports } from './runs/reports.js';
+import { RunStore } from './runs/run-store.js';
+import { RunWatch } from './runs/run-watch.js';
+import { ServedRuns } from './runs/served-runs.js';
+
+export interface GatewayDeps {
+  api: KubeApi;
+  caches: GatewayCaches;
+  self: GatewaySelf;
+  clock: Clock;
+  metrics: GatewayMetrics;
+  httpMetrics: HttpMetrics;
+  /** True while the process stops. */
+  isDraining: () => boolean;
+  log: Logger;
+}
+
+export interface Gateway {
+  handler: GatewayHandler;
+  /** To be started when the caches are filled. */
+  watch: RunWatch;
+  served: ServedRuns;
+}
+
+export function createGateway(deps: GatewayDeps): Gateway {
+  const { api, caches, self, clock, metrics, log } = deps;
+  const store = new RunStore({ api, cache: caches.runs });
+  const served = new ServedRuns({ api, clock });
+  const lock = new KeyedLock();
+  const reviews = new TokenReviewer({ api, clock, metrics });
+  const authenticator = new RunAuthenticator({ api, clock, reviews, ...caches });
+  const pinning = new Pinning({ self, store, served, gateways: caches.gateways, metrics, log });
+  const inputs = new ClaimInputs({ api, store, agents: caches.agents, boxes: caches.boxes });
+  const shared = { clock, store, served, pinning, metrics };
+  const finisher = new RunFinisher({ ...shared, lock, log });
+  const handler = new GatewayHandler({
+    authenticator,
+    claims: new Claims({ ...shared, self, inputs, finisher }),
+    reports: new Reports({ ...shared, lock, log }),
+    finisher,
+    models: new ModelCalls({ ...shared, boxes: inputs, agents: caches.agents, prices: PRICES }),
+    isDraining: deps.isDraining,
+    clock,
+    metrics: deps.httpMetrics,
+    log,
+  });
+  const watch = new RunWatch({
+    self,
+    clock,
+    runs: caches.runs,
+    boxes: caches.boxes,
+    served,
+    finisher,
+    outage: reviews,
+    log,
+  });
+  metrics.trackServed(() => served.size);
+  return { handler, watch, served };
+}

@@ -1,0 +1,150 @@
+/**
+ * HTTP of the gateway: who calls is checked before a body is read; errors become the statuses of src/protocol/run.ts.
+ * What a body says never goes into a log or an error.
+ */
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { z } from 'zod';
+import { KubeApiError, KubeConnectionError } from '../../kube/errors.js';
+import type { Logger } from '../../observability/logger.js';
+import type { HttpMetrics } from '../../observability/metrics.js';
+import { ClaimRequest, EventsRequest, FinishRequest, type RunEvent } from '../../protocol/run.js';
+import type { Clock } from '../../runtime/clock.js';
+import type { RunAuthenticator, RunIdentity } from '../auth/run-authenticator.js';
+import { GatewayError, tryAgain } from '../errors.js';
+import type { ModelCallAnswer, ModelCalls } from '../models/model-calls.js';
+import type { Claims } from '../runs/claims.js';
+import type { RunFinisher } from '../runs/finishes.js';
+import type { Reports } from '../runs/reports.js';
+import { completionOf, eventsOf } from '../scripted/openai.js';
+import { readJson } from './body.js';
+import { routeOf, type Route } from './routes.js';
+
+const MAX_CLAIM_BYTES = 64 * 1024;
+/** A runner holds at most 8 MiB of events that are not stored. */
+const MAX_REPORT_BYTES = 9 * 1024 * 1024;
+/** A history of 1 MiB and the tool results of one run. */
+const MAX_MODEL_BYTES = 9 * 1024 * 1024;
+
+export interface GatewayHandlerOptions {
+  authenticator: Pick<RunAuthenticator, 'authenticate'>;
+  claims: Pick<Claims, 'claim'>;
+  reports: Pick<Reports, 'report'>;
+  finisher: Pick<RunFinisher, 'finish'>;
+  models: Pick<ModelCalls, 'call'>;
+  /** True while the process stops: runners go to another pod. */
+  isDraining: () => boolean;
+  clock: Clock;
+  metrics: HttpMetrics;
+  log: Logger;
+}
+
+export class GatewayHandler {
+  readonly #options: GatewayHandlerOptions;
+
+  constructor(options: GatewayHandlerOptions) {
+    this.#options = options;
+  }
+
+  /** Answers one request; never rejects. */
+  async handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { clock, metrics, log } = this.#options;
+    const startedAt = clock.monotonic();
+    const route = routeOf(request.url ?? '');
+    try {
+      await this.#answer(route, request, response);
+    } catch (error) {
+      this.#sendError(route, response, error);
+    }
+    const seconds = (clock.monotonic() - startedAt) / 1000;
+    const method = request.method ?? '';
+    metrics.observe({ route: route.pattern, method, status: response.statusCode, seconds });
+    log.debug({ route: route.pattern, method, status: response.statusCode, seconds }, 'answered');
+  }
+
+  async #answer(route: Route, request: IncomingMessage, response: ServerResponse): Promise<void> {
+    if (this.#options.isDraining()) throw tryAgain('this gateway pod is stopping', 1);
+    if (route.kind === 'none') throw new GatewayError(404, 'there is no such call');
+    if (request.method !== 'POST') throw new GatewayError(405, 'use POST', { type: 'MethodNotAllowed' });
+    const identity = await this.#options.authenticator.authenticate(request.headers.authorization);
+    if (route.kind === 'run') return sendJson(response, 200, await this.#runCall(route, identity, request));
+    const gone = new AbortController();
+    response.once('close', () => gone.abort());
+    const body = route.isChat ? await readJson(request, MAX_MODEL_BYTES) : undefined;
+    const call = { identity, provider: route.provider, isChat: route.isChat, body, signal: gone.signal };
+    sendModelAnswer(response, await this.#options.models.call(call));
+  }
+
+  async #runCall(
+    route: Extract<Route, { kind: 'run' }>,
+    identity: RunIdentity,
+    request: IncomingMessage,
+  ): Promise<unknown> {
+    if (route.namespace !== identity.namespace || route.run !== identity.runName) {
+      throw new GatewayError(403, 'the token belongs to another run', { type: 'OtherRun' });
+    }
+    const { claims, reports, finisher } = this.#options;
+    switch (route.call) {
+      case 'claim':
+        return claims.claim(identity, ClaimRequest.parse(await readJson(request, MAX_CLAIM_BYTES)));
+      case 'events': {
+        const report = EventsRequest.parse(await readJson(request, MAX_REPORT_BYTES));
+        return reports.report(identity, { ...report, events: inOrder(report.events) });
+      }
+      case 'finish': {
+        const report = FinishRequest.parse(await readJson(request, MAX_REPORT_BYTES));
+        return finisher.finish(identity, { ...report, events: inOrder(report.events) });
+      }
+    }
+  }
+
+  #sendError(route: Route, response: ServerResponse, error: unknown): void {
+    const { log } = this.#options;
+    const known = asGatewayError(error);
+    if (known.status >= 500) log.warn({ err: error, route: route.pattern, status: known.status }, 'a call failed');
+    else log.info({ route: route.pattern, status: known.status, type: known.type }, 'a call was refused');
+    if (response.headersSent) {
+      response.destroy();
+      return;
+    }
+    if (known.retryAfterSeconds !== undefined) response.setHeader('retry-after', String(known.retryAfterSeconds));
+    if (known.status === 405) response.setHeader('allow', 'POST');
+    // Another pod's address reads the same on every route: the runner follows it before it looks at the call.
+    const isModel = route.kind === 'model' && known.status !== 421;
+    sendJson(response, known.status, {
+      error: isModel ? { type: known.type, message: known.message } : known.message,
+      ...known.fields,
+    });
+  }
+}
+
+function asGatewayError(error: unknown): GatewayError {
+  if (error instanceof GatewayError) return error;
+  if (error instanceof z.ZodError) {
+    const [issue] = error.issues;
+    const where = issue === undefined ? '' : ` at ${issue.path.join('.')} (${issue.code})`;
+    return new GatewayError(400, `the request does not fit the protocol${where}`, { type: 'BadRequest' });
+  }
+  if (error instanceof KubeApiError || error instanceof KubeConnectionError) {
+    return tryAgain('the Kubernetes API server did not take the write or read');
+  }
+  return new GatewayError(500, 'internal error', { type: 'InternalError' });
+}
+
+/** Sequences rise within a report. */
+function inOrder(events: readonly RunEvent[]): RunEvent[] {
+  if (events.some((event, index) => event.seq <= (events[index - 1]?.seq ?? 0))) {
+    throw new GatewayError(400, 'the sequence numbers of the events must rise from 1', { type: 'BadRequest' });
+  }
+  return [...events];
+}
+
+function sendJson(response: ServerResponse, status: number, body: unknown): void {
+  response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+}
+
+function sendModelAnswer(response: ServerResponse, { answer, stream, includeUsage }: ModelCallAnswer): void {
+  if (!stream) return sendJson(response, 200, completionOf(answer));
+  response.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-cache' });
+  for (const event of eventsOf(answer, includeUsage)) response.write(event);
+  response.end();
+}

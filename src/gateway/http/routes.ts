@@ -1,0 +1,26 @@
+/** The calls of the gateway by path. Route patterns, never paths, go to logs and metrics. */
+import { runPath } from '../../protocol/run.js';
+
+export type RunCall = 'claim' | 'events' | 'finish';
+
+export type Route =
+  | { kind: 'run'; call: RunCall; namespace: string; run: string; pattern: string }
+  | { kind: 'model'; provider: string; isChat: boolean; pattern: string }
+  | { kind: 'none'; pattern: string };
+
+const CALLS: readonly RunCall[] = ['claim', 'events', 'finish'];
+const RUN = /^\/internal\/v1\/runs\/([a-z0-9-]{1,63})\/([a-z0-9-]{1,63})\/([a-z]+)$/;
+const MODEL = /^\/gateway\/([a-z]{1,32})\/(.*)$/;
+
+/** The route of a request target. */
+export function routeOf(target: string): Route {
+  const path = target.split('?', 1)[0] ?? '';
+  const [, namespace, run, name] = RUN.exec(path) ?? [];
+  const call = CALLS.find((known) => known === name);
+  if (call !== undefined && namespace !== undefined && run !== undefined) {
+    return { kind: 'run', call, namespace, run, pattern: runPath(':namespace', ':run', call) };
+  }
+  const [, provider, rest] = MODEL.exec(path) ?? [];
+  if (provider === undefined) return { kind: 'none', pattern: 'unknown' };
+  return { kind: 'model', provider, isChat: rest === 'v1/chat/completions', pattern: '/gateway/:provider' };
+}

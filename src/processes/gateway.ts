@@ -1,0 +1,126 @@
+/** The process `boxwright gateway`: composition only. Runs call its TLS port; health and metrics are inside. */
+import type { Registry } from 'prom-client';
+import { loadConfig } from '../config/env.js';
+import { cacheProblems, cachesRunnable, createGatewayCaches, type InformerFactory } from '../gateway/caches.js';
+import { GatewayConfig } from '../gateway/config.js';
+import { createGateway } from '../gateway/gateway.js';
+import { GatewayServer } from '../gateway/http/server.js';
+import { tlsFromSecret } from '../gateway/http/tls.js';
+import { createGatewayMetrics } from '../gateway/metrics.js';
+import { createKubeApi } from '../kube/client.js';
+import { createInformer } from '../kube/informer.js';
+import { loadConnection } from '../kube/kube-config.js';
+import { createTransport } from '../kube/transport.js';
+import type { KubeApi } from '../kube/types.js';
+import { createLogger, type Logger } from '../observability/logger.js';
+import { createHttpMetrics, createKubeMetrics, createRegistry } from '../observability/metrics.js';
+import { startInternalServer, type InternalServer, type Problem } from '../observability/probes.js';
+import { systemClock, type Clock } from '../runtime/clock.js';
+import { Manager, type Runnable } from '../runtime/manager.js';
+
+export interface GatewayProcessDeps {
+  config: Pick<
+    GatewayConfig,
+    'releaseNamespace' | 'podName' | 'podUid' | 'podIp' | 'tlsSecretName' | 'gatewaySelector' | 'port' | 'internalPort'
+  >;
+  api: KubeApi;
+  informer: InformerFactory;
+  clock: Clock;
+  registry: Registry;
+  log: Logger;
+}
+
+export interface GatewayProcess {
+  /** In the order of their start; they stop in the reverse order. */
+  groups: { name: string; runnables: Runnable[] }[];
+  server: GatewayServer;
+  /** Why the pod is not ready; empty = ready. */
+  problems: () => Problem[];
+}
+
+/** Everything of the process but its connection to the cluster. */
+export function createGatewayProcess(deps: GatewayProcessDeps): GatewayProcess {
+  const { config, api, clock, log, registry } = deps;
+  const caches = createGatewayCaches(deps.informer, config);
+  const gateway = createGateway({
+    api,
+    caches,
+    self: { gatewayPod: config.podName, gatewayUid: config.podUid, gatewayAddress: addressOf(config) },
+    clock,
+    metrics: createGatewayMetrics(registry),
+    httpMetrics: createHttpMetrics(registry),
+    isDraining: () => server.isDraining,
+    log,
+  });
+  const tls = tlsFromSecret(api, { namespace: config.releaseNamespace, name: config.tlsSecretName });
+  const server = new GatewayServer({ port: config.port, tls, handler: gateway.handler, clock, log });
+  const problems = () => [...cacheProblems(caches), ...serverProblems(server)];
+  return {
+    groups: [
+      { name: 'probes', runnables: [internalServer(deps, problems)] },
+      { name: 'caches', runnables: [cachesRunnable(caches)] },
+      { name: 'runs', runnables: [gateway.watch] },
+      { name: 'server', runnables: [server] },
+    ],
+    server,
+    problems,
+  };
+}
+
+function serverProblems(server: GatewayServer): Problem[] {
+  if (server.isDraining) return [{ check: 'server', message: 'this pod is stopping' }];
+  if (server.port === 0)
+    return [{ check: 'server', message: 'the TLS port is not open: the certificate may be missing' }];
+  return [];
+}
+
+/** host:port as runners dial it. */
+function addressOf({ podIp, port }: Pick<GatewayConfig, 'podIp' | 'port'>): string {
+  return podIp.includes(':') ? `[${podIp}]:${port}` : `${podIp}:${port}`;
+}
+
+function internalServer(deps: GatewayProcessDeps, ready: () => Problem[]): Runnable {
+  const { registry, clock, log: logger } = deps;
+  let server: InternalServer | undefined;
+  return {
+    name: 'internal server',
+    start: async () => {
+      server = await startInternalServer({
+        port: deps.config.internalPort,
+        registry,
+        live: () => [],
+        ready,
+        logger,
+        clock,
+      });
+    },
+    stop: async () => server?.stop(),
+  };
+}
+
+/** Runs until SIGTERM; resolves with the exit code. */
+export async function runGateway(env: Readonly<Record<string, string | undefined>>): Promise<number> {
+  const config = loadConfig(GatewayConfig, env);
+  const clock = systemClock;
+  const log = createLogger('gateway', config.logLevel);
+  const registry = createRegistry('gateway');
+  const kubeMetrics = createKubeMetrics(registry);
+  const connection = await loadConnection({
+    clock,
+    env: { ...env },
+    ...(config.kubeconfig === undefined ? {} : { kubeconfig: config.kubeconfig }),
+  });
+  const transport = createTransport(connection, { clock, userAgent: 'boxwright-gateway', metrics: kubeMetrics });
+  const { groups } = createGatewayProcess({
+    config,
+    api: createKubeApi(transport),
+    informer: (options) => createInformer(transport, options, { clock, log, metrics: kubeMetrics }),
+    clock,
+    registry,
+    log,
+  });
+  const manager = new Manager({ log, clock });
+  manager.addGroup('transport', [{ name: 'transport', start: () => undefined, stop: () => transport.close() }]);
+  for (const group of groups) manager.addGroup(group.name, group.runnables);
+  return manager.run();
+}
