@@ -1,6 +1,6 @@
 /** The only file that knows the AI SDK: our {@link Engine} on `generateText`, one OpenAI-compatible endpoint at the gateway. */
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
-import { APICallError, generateText, isStepCount, tool } from 'ai';
+import { APICallError, generateText, isStepCount, tool, ToolChoiceViolationError } from 'ai';
 import type { ContentPart, ModelMessage, ToolSet } from 'ai';
 import type { TranscriptMessage } from '../protocol/run.js';
 import type { Engine, EngineHooks, EngineInput, EngineOutcome, EngineTool, ToolResult } from './engine.js';
@@ -14,10 +14,12 @@ export function createAiSdkEngine(fetch: typeof globalThis.fetch): Engine {
     async run(input, hooks, signal) {
       const loop = new Loop(hooks);
       try {
-        const result = await generate(input, { loop, fetch, signal });
-        return loop.outcome(result.finishReason, input.stepLimit);
+        await generate(input, { loop, fetch, signal });
+        return loop.outcome(input.stepLimit);
       } catch (error) {
         if (signal.aborted) return { reason: 'Aborted', message: '', output: loop.output, steps: loop.steps };
+        // The model wanted tools in the last step, in which it had none: that is the limit, and no failure of the model.
+        if (ToolChoiceViolationError.isInstance(error)) return loop.limited(input.stepLimit);
         return { ...describeFailure(error), output: loop.output, steps: loop.steps };
       }
     },
@@ -139,15 +141,15 @@ class Loop {
     }
   }
 
-  outcome(finishReason: string, stepLimit: number): EngineOutcome {
+  outcome(stepLimit: number): EngineOutcome {
     // The last step is asked to close, so reaching it means that the limit ended the work, unless it was the only one.
-    const limited = this.steps >= stepLimit && (stepLimit > 1 || finishReason === 'tool-calls');
-    return {
-      reason: limited ? 'StepLimitReached' : 'Completed',
-      message: limited ? `The agent used all ${stepLimit} steps of its limit.` : '',
-      output: this.output,
-      steps: this.steps,
-    };
+    if (this.steps >= stepLimit && stepLimit > 1) return this.limited(stepLimit);
+    return { reason: 'Completed', message: '', output: this.output, steps: this.steps };
+  }
+
+  limited(stepLimit: number): EngineOutcome {
+    const message = `The agent used all ${stepLimit} steps of its limit.`;
+    return { reason: 'StepLimitReached', message, output: this.output, steps: stepLimit };
   }
 }
 

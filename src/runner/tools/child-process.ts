@@ -113,9 +113,10 @@ interface Drain {
 /** Waits for the rest of the output, but not for a background process that keeps the pipe open. */
 async function drain(child: ChildProcess, { closed, clock, lastOutput }: Drain): Promise<void> {
   const started = clock.monotonic();
-  let done = false;
-  void closed.then(() => (done = true));
-  while (!done && clock.monotonic() - started < DRAIN_TOTAL_MS) {
+  while (
+    !(child.stdout?.closed === true && child.stderr?.closed === true) &&
+    clock.monotonic() - started < DRAIN_TOTAL_MS
+  ) {
     const before = lastOutput();
     await Promise.race([closed, pause(clock, DRAIN_IDLE_MS)]);
     // On a busy machine the timer may come before data that is there already: look at the pipe once more.

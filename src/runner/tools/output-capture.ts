@@ -98,10 +98,13 @@ export function openOutputLog(workspace: string, run: string, call: number): Out
 
 function createLog(workspace: string, run: string, call: number): { descriptor: number; path: string } {
   const root = realpathSync(workspace);
-  const directory = join(root, '.runs', run);
-  mkdirSync(directory, { recursive: true });
-  // The agent may have planted links here: write only where the path really is what it says, and never over a file.
-  if (realpathSync(directory) !== directory) throw new Error('the directory of the logs is a link');
+  let directory = root;
+  for (const name of ['.runs', run]) {
+    directory = join(directory, name);
+    mkdirSync(directory, { recursive: true });
+    // The agent may have planted a link here: make and write only where the path really is what it says.
+    if (realpathSync(directory) !== directory) throw new Error('the directory of the logs is a link');
+  }
   const path = join(directory, `${call}.log`);
   const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
   return { descriptor: openSync(path, flags, 0o644), path: relative(root, path) };

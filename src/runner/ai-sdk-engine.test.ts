@@ -1,0 +1,336 @@
+/** The agent loop through the AI SDK against a small OpenAI-compatible server: each case is one that a library gets wrong. */
+import { z } from 'zod';
+import { startOpenAiServer } from '../../test/builders/openai-server.js';
+import type { ChatAnswer, OpenAiServer } from '../../test/builders/openai-server.js';
+import type { TranscriptMessage } from '../protocol/run.js';
+import { createAiSdkEngine, toModelMessages } from './ai-sdk-engine.js';
+import type { EngineInput, EngineOutcome, EngineTool } from './engine.js';
+
+let server: OpenAiServer | undefined;
+afterEach(() => server?.close());
+
+const echo: EngineTool = {
+  name: 'echo',
+  description: 'Says it again.',
+  input: z.object({ text: z.string() }),
+  execute: (input) => Promise.resolve({ isError: input['text'] === 'bad', result: { said: input['text'] } }),
+};
+
+type Told = { type: string; [field: string]: unknown };
+
+interface Ran {
+  outcome: EngineOutcome;
+  told: Told[];
+  requests: OpenAiServer['requests'];
+}
+
+async function run(
+  answers: ChatAnswer[],
+  input: Partial<EngineInput> = {},
+  abort: AbortController = new AbortController(),
+): Promise<Ran> {
+  server = await startOpenAiServer(answers);
+  const told: Told[] = [];
+  const tell = (type: string) => (record: object) => {
+    told.push({ type, ...record });
+    return Promise.resolve();
+  };
+  const outcome = await createAiSdkEngine(globalThis.fetch).run(
+    {
+      model: 'test-model',
+      baseUrl: `${server.url}/gateway/boxwright/v1`,
+      instructions: 'Be kind.',
+      messages: [{ role: 'user', text: 'Hello' }],
+      tools: [echo],
+      stepLimit: 10,
+      ...input,
+    },
+    {
+      onTool: tell('tool'),
+      onMessage: tell('message'),
+      onStep: tell('step'),
+      onWarning: (text) => tell('warning')({ text }),
+    },
+    abort.signal,
+  );
+  return { outcome, told, requests: server.requests };
+}
+
+const ask = (tool: string, args: object | string): ChatAnswer => ({
+  calls: [{ tool, arguments: typeof args === 'string' ? args : JSON.stringify(args) }],
+});
+const ofType = (told: Told[], type: string) => told.filter((entry) => entry.type === type);
+
+test('a plain answer is one step with its tokens', async () => {
+  const { outcome, told, requests } = await run([{ text: 'Hi.' }], { temperature: 0.25 });
+  expect(outcome).toEqual({ reason: 'Completed', message: '', output: 'Hi.', steps: 1 });
+  expect(told).toEqual([
+    { type: 'message', role: 'assistant', text: 'Hi.' },
+    { type: 'step', step: 1, finishReason: 'stop', inputTokens: 10, outputTokens: 5 },
+  ]);
+  expect(requests[0]?.path).toBe('/gateway/boxwright/v1/chat/completions');
+  expect(requests[0]?.body).toMatchObject({ model: 'test-model', temperature: 0.25 });
+  expect(requests[0]?.body.messages).toEqual([
+    { role: 'system', content: 'Be kind.' },
+    { role: 'user', content: 'Hello' },
+  ]);
+});
+
+test('a tool call is recorded, and the model sees its result', async () => {
+  const { outcome, told, requests } = await run([ask('echo', { text: 'x' }), { text: 'Done.' }]);
+  expect(outcome).toMatchObject({ reason: 'Completed', output: 'Done.', steps: 2 });
+  expect(told.slice(0, 4)).toEqual([
+    {
+      type: 'tool',
+      step: 1,
+      tool: 'echo',
+      input: { text: 'x' },
+      result: { said: 'x' },
+      isError: false,
+      durationMs: expect.any(Number),
+    },
+    {
+      type: 'message',
+      role: 'assistant',
+      text: '',
+      toolCalls: [{ id: 'call_1_0', tool: 'echo', input: '{"text":"x"}' }],
+    },
+    { type: 'message', role: 'tool', callId: 'call_1_0', tool: 'echo', result: '{"said":"x"}', isError: false },
+    { type: 'step', step: 1, finishReason: 'tool-calls', inputTokens: 10, outputTokens: 5 },
+  ]);
+  expect(requests[1]?.body.messages.at(-1)).toEqual({
+    role: 'tool',
+    tool_call_id: 'call_1_0',
+    content: '{"said":"x"}',
+  });
+});
+
+test('a tool that answers with an error is recorded as one, and the loop goes on', async () => {
+  const { outcome, told } = await run([ask('echo', { text: 'bad' }), { text: 'I see.' }]);
+  expect(outcome.reason).toBe('Completed');
+  expect(ofType(told, 'tool')).toMatchObject([{ isError: true, result: { said: 'bad' } }]);
+});
+
+test('a tool that throws is an error with its message, and the loop goes on', async () => {
+  const broken = { ...echo, execute: () => Promise.reject(new Error('boom')) };
+  const { outcome, told } = await run([ask('echo', { text: 'x' }), { text: 'Sorry.' }], { tools: [broken] });
+  expect(outcome.output).toBe('Sorry.');
+  expect(ofType(told, 'tool')).toMatchObject([{ isError: true, result: { error: 'boom' }, step: 1 }]);
+});
+
+test.each([
+  ['an unknown tool', ask('launch', { text: 'x' }), 'launch', { text: 'x' }],
+  ['an input that does not fit', ask('echo', { text: 7 }), 'echo', { text: 7 }],
+  ['an input that is not JSON', ask('echo', '{"text": '), 'echo', '{"text": '],
+])('%s is recorded as an error of duration 0, and the loop goes on', async (_name, answer, tool, input) => {
+  const { outcome, told } = await run([answer, { text: 'Sorry.' }]);
+  expect(outcome).toMatchObject({ reason: 'Completed', output: 'Sorry.', steps: 2 });
+  expect(ofType(told, 'tool')).toEqual([
+    { type: 'tool', step: 1, tool, input, isError: true, durationMs: 0, result: { error: expect.any(String) } },
+  ]);
+  expect(ofType(told, 'message').filter((message) => message['role'] === 'tool')).toMatchObject([{ isError: true }]);
+});
+
+test('several calls of one step run one after another', async () => {
+  const order: string[] = [];
+  const slow: EngineTool = {
+    ...echo,
+    execute: async (input) => {
+      order.push(`begin ${String(input['text'])}`);
+      await new Promise((resolve) => setImmediate(resolve));
+      order.push(`end ${String(input['text'])}`);
+      return { isError: false, result: {} };
+    },
+  };
+  const calls = ['a', 'b'].map((text) => ({ tool: 'echo', arguments: JSON.stringify({ text }) }));
+  await run([{ calls }, { text: 'Done.' }], { tools: [slow] });
+  expect(order).toEqual(['begin a', 'end a', 'begin b', 'end b']);
+});
+
+test('a model that uses the same call id in every step loses no record', async () => {
+  const same: ChatAnswer = { calls: [{ id: 'call_0', tool: 'nothing', arguments: '{}' }] };
+  const good: ChatAnswer = { calls: [{ id: 'call_0', tool: 'echo', arguments: '{"text":"x"}' }] };
+  const { told } = await run([good, same, { text: 'Done.' }]);
+  expect(ofType(told, 'tool')).toMatchObject([
+    { step: 1, isError: false },
+    { step: 2, isError: true },
+  ]);
+});
+
+test('at the step limit the model is asked to close without tools', async () => {
+  const { outcome, requests } = await run(
+    [ask('echo', { text: '1' }), ask('echo', { text: '2' }), { text: 'So far.' }],
+    {
+      stepLimit: 3,
+    },
+  );
+  expect(outcome).toEqual({
+    reason: 'StepLimitReached',
+    message: 'The agent used all 3 steps of its limit.',
+    output: 'So far.',
+    steps: 3,
+  });
+  expect(requests.map((request) => request.body.tool_choice)).toEqual(['auto', 'auto', 'none']);
+});
+
+test('a model that calls tools in spite of that ends there, with its last text', async () => {
+  const { outcome } = await run(
+    [{ text: 'Looking.', ...(ask('echo', { text: '1' }) as object) }, ask('echo', { text: '2' })],
+    {
+      stepLimit: 2,
+    },
+  );
+  expect(outcome).toMatchObject({ reason: 'StepLimitReached', output: 'Looking.', steps: 2 });
+});
+
+test('one step of one, without tools, is complete', async () => {
+  expect((await run([{ text: 'Hi.' }], { stepLimit: 1, tools: [] })).outcome.reason).toBe('Completed');
+});
+
+test('an answer cut at the output limit is complete, with a warning', async () => {
+  const { outcome, told } = await run([{ text: 'Half a', finishReason: 'length' }]);
+  expect(outcome).toMatchObject({ reason: 'Completed', output: 'Half a' });
+  expect(ofType(told, 'warning')).toEqual([
+    { type: 'warning', text: 'The model reached its output limit in this step.' },
+  ]);
+});
+
+test('an agent that never speaks has no output', async () => {
+  expect((await run([{ text: '' }])).outcome).toMatchObject({ reason: 'Completed', output: null });
+});
+
+describe('a model call that fails', () => {
+  test('at step 2 keeps what was told and said before', async () => {
+    const { outcome, told } = await run([
+      { text: 'Looking.', ...(ask('echo', { text: 'x' }) as object) },
+      { status: 400, body: JSON.stringify({ error: { type: 'invalid_request', message: 'context too long' } }) },
+    ]);
+    expect(outcome).toEqual({
+      reason: 'ModelError',
+      message: 'The model call failed (HTTP 400): context too long',
+      output: 'Looking.',
+      steps: 1,
+    });
+    expect(told.map((entry) => entry.type)).toEqual(['tool', 'message', 'message', 'step']);
+  });
+
+  test('with the reason of the gateway carries that reason and its words', async () => {
+    const body = JSON.stringify({ error: { type: 'ModelNotConfigured', message: 'Set spec.engine of Box b.' } });
+    expect((await run([{ status: 400, body }])).outcome).toEqual({
+      reason: 'ModelNotConfigured',
+      message: 'Set spec.engine of Box b.',
+      output: null,
+      steps: 0,
+    });
+  });
+
+  test.each([
+    ['an error page', { status: 500, body: '<html>oops</html>' }],
+    ['an answer that is not JSON', { status: 200, body: 'hello' }],
+    ['an answer of another shape', { status: 200, body: '{"choices":7}' }],
+  ])('with %s is a ModelError', async (_name, answer) => {
+    const { outcome, requests } = await run([answer]);
+    expect(outcome).toMatchObject({ reason: 'ModelError', message: expect.stringMatching(/^The model call failed/) });
+    expect(requests).toHaveLength(1);
+  });
+});
+
+describe('an abort', () => {
+  test('ends a model call at once', async () => {
+    const abort = new AbortController();
+    const running = run(['hang'], {}, abort);
+    await eventually(() => server !== undefined);
+    await server?.received(1);
+    abort.abort({ reason: 'Cancelled' });
+    expect((await running).outcome).toEqual({ reason: 'Aborted', message: '', output: null, steps: 0 });
+  });
+
+  test('reaches a tool that is working, and the last text stays', async () => {
+    const abort = new AbortController();
+    const patient: EngineTool = {
+      ...echo,
+      execute: (_input, signal) =>
+        new Promise((_resolve, reject) => {
+          signal.addEventListener('abort', () => reject(new Error('stopped')));
+          abort.abort();
+        }),
+    };
+    const first = { text: 'Before.', ...(ask('echo', { text: 'x' }) as object) };
+    const { outcome, requests } = await run(
+      [ask('nothing', {}), first, { text: 'never' }],
+      { tools: [patient] },
+      abort,
+    );
+    expect(outcome).toMatchObject({ reason: 'Aborted' });
+    expect(requests).toHaveLength(2);
+  });
+});
+
+describe('history', () => {
+  const user = (text: string): TranscriptMessage => ({ role: 'user', text });
+  const asked: TranscriptMessage = {
+    role: 'assistant',
+    text: 'Let me see.',
+    toolCalls: [
+      { id: 'a', tool: 'shell', input: '{"command":"ls"}' },
+      { id: 'b', tool: 'shell', input: 'cut {' },
+    ],
+  };
+  const answered: TranscriptMessage = {
+    role: 'tool',
+    callId: 'b',
+    tool: 'shell',
+    result: '{"exitCode":0}',
+    isError: false,
+  };
+
+  test('an open call gets an answer, and results follow the order of the calls', () => {
+    expect(toModelMessages([user('go'), asked, answered, user('and?')])).toEqual([
+      { role: 'user', content: 'go' },
+      {
+        role: 'assistant',
+        content: [
+          { type: 'text', text: 'Let me see.' },
+          { type: 'tool-call', toolCallId: 'a', toolName: 'shell', input: { command: 'ls' } },
+          { type: 'tool-call', toolCallId: 'b', toolName: 'shell', input: {} },
+        ],
+      },
+      {
+        role: 'tool',
+        content: [
+          {
+            type: 'tool-result',
+            toolCallId: 'a',
+            toolName: 'shell',
+            output: { type: 'error-json', value: { error: 'The run ended before this tool answered.' } },
+          },
+          { type: 'tool-result', toolCallId: 'b', toolName: 'shell', output: { type: 'json', value: { exitCode: 0 } } },
+        ],
+      },
+      { role: 'user', content: 'and?' },
+    ]);
+  });
+
+  test('a result without a call and an empty message are left out', () => {
+    expect(toModelMessages([answered, { role: 'assistant', text: '' }, user('hi')])).toEqual([
+      { role: 'user', content: 'hi' },
+    ]);
+  });
+
+  test('goes to the model, which accepts it', async () => {
+    const { outcome, requests } = await run([{ text: 'Yes.' }], { messages: [user('go'), asked, user('and?')] });
+    expect(outcome.output).toBe('Yes.');
+    expect(requests[0]?.body.messages.map((message) => message.role)).toEqual([
+      'system',
+      'user',
+      'assistant',
+      'tool',
+      'tool',
+      'user',
+    ]);
+  });
+});
+
+async function eventually(condition: () => boolean): Promise<void> {
+  while (!condition()) await new Promise((resolve) => setImmediate(resolve));
+}

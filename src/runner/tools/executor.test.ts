@@ -1,0 +1,351 @@
+/** The tools against real files and processes in a temporary workspace, called as the socket calls them. */
+import { existsSync } from 'node:fs';
+import { mkdir, readFile, stat, symlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { execFileSync } from 'node:child_process';
+import { temporaryDirectories } from '../../../test/builders/workspace.js';
+import type { ToolName } from '../../protocol/tools-socket.js';
+import { systemClock } from '../../runtime/clock.js';
+import type { Clock } from '../../runtime/clock.js';
+import { createToolExecutor } from './executor.js';
+
+const temporary = temporaryDirectories();
+let workspace: string;
+let outside: string;
+
+beforeEach(async () => {
+  workspace = await temporary('workspace');
+  outside = await temporary('outside');
+  await writeFile(join(outside, 'secret'), 'top secret');
+});
+
+let calls = 0;
+function call(tool: ToolName, input: Record<string, unknown>, options: { signal?: AbortSignal; clock?: Clock } = {}) {
+  calls += 1;
+  const execute = createToolExecutor({ workspace, clock: options.clock ?? systemClock });
+  const signal = options.signal ?? new AbortController().signal;
+  return execute({ type: 'call', run: 'helper-1', call: calls, tool, input }, signal);
+}
+
+/** The system clock with waits cut: a time limit of seconds passes in milliseconds, in the same order. */
+const hurried: Clock = { ...systemClock, after: (ms, callback) => systemClock.after(ms / 20, callback) };
+
+describe('shell', () => {
+  test('gives exit code and output, errors included, in the order written', async () => {
+    expect(await call('shell', { command: 'echo one; echo two >&2; echo three' })).toEqual({
+      isError: false,
+      result: { exitCode: 0, output: expect.stringMatching(/^(?=.*one)(?=.*two)(?=.*three)/s) },
+    });
+  });
+
+  test('an exit code other than 0 is an error with its output', async () => {
+    expect(await call('shell', { command: 'echo no; exit 3' })).toEqual({
+      isError: true,
+      result: { exitCode: 3, output: 'no\n' },
+    });
+  });
+
+  test('the environment has PATH, HOME and LANG and nothing else of ours', async () => {
+    process.env['BOXWRIGHT_TEST_SECRET'] = 'sk-real';
+    const { result } = await call('shell', { command: '/usr/bin/env' });
+    delete process.env['BOXWRIGHT_TEST_SECRET'];
+    const names = String(result['output'])
+      .split('\n')
+      .map((line) => line.split('=')[0]);
+    // The shell itself adds the last three.
+    expect(names.filter((name) => name !== '').sort()).toEqual(['HOME', 'LANG', 'PATH', 'PWD', 'SHLVL', '_']);
+    expect(result['output']).toContain(`HOME=${workspace}\n`);
+  });
+
+  test('runs in the workspace, or in cwd', async () => {
+    await mkdir(join(workspace, 'sub'));
+    expect((await call('shell', { command: 'pwd' })).result['output']).toBe(`${workspace}\n`);
+    expect((await call('shell', { command: 'pwd', cwd: 'sub' })).result['output']).toBe(`${workspace}/sub\n`);
+  });
+
+  test('refuses a cwd outside', async () => {
+    await symlink(outside, join(workspace, 'way-out'));
+    for (const cwd of ['..', outside, 'way-out']) {
+      expect(await call('shell', { command: 'pwd', cwd })).toEqual({
+        isError: true,
+        result: { error: 'The path leads out of the workspace; only files in it can be used.' },
+      });
+    }
+  });
+
+  test('stops at the time limit and keeps what was written', async () => {
+    expect(await call('shell', { command: 'echo begun; sleep 60', timeoutSeconds: 4 }, { clock: hurried })).toEqual({
+      isError: true,
+      result: {
+        exitCode: null,
+        signal: 'SIGTERM',
+        error: 'The command was stopped after 4 seconds.',
+        output: 'begun\n',
+      },
+    });
+  });
+
+  test('kills a command that ignores TERM, with its children', async () => {
+    const command = `trap '' TERM; sh -c "trap '' TERM; echo \\$\\$; exec sleep 61" & sleep 61; sleep 61`;
+    const { result } = await call('shell', { command, timeoutSeconds: 4 }, { clock: hurried });
+    expect(result).toMatchObject({ exitCode: null, signal: 'SIGKILL' });
+    expect(await isGone(Number(result['output']))).toBe(true);
+  });
+
+  test('is stopped when nobody waits any more', async () => {
+    const abort = new AbortController();
+    const running = call('shell', { command: 'echo $$ > pid; sleep 62' }, { signal: abort.signal });
+    const pid = await eventually(async () => Number(await readFile(join(workspace, 'pid'), 'utf8').catch(() => '')));
+    abort.abort();
+    expect((await running).result).toMatchObject({ exitCode: null, signal: 'SIGTERM' });
+    expect(await isGone(pid)).toBe(true);
+  });
+
+  test('does not wait for a background process that holds the output open', async () => {
+    const { result, isError } = await call('shell', { command: 'sleep 20 & echo $!' });
+    const pid = Number(result['output']);
+    expect(isError).toBe(false);
+    expect(existsSync(`/proc/${pid}`)).toBe(true);
+    process.kill(pid, 'SIGKILL');
+  });
+
+  test('shows head and tail of long output and keeps all of it in the log', async () => {
+    const { result } = await call('shell', { command: 'echo first; seq 1 40000; echo last' });
+    const output = String(result['output']);
+    expect(output.startsWith('first\n1\n2\n')).toBe(true);
+    expect(output.endsWith('\n40000\nlast\n')).toBe(true);
+    expect(output).toMatch(/\n\[\.\.\. 198905 bytes left out \.\.\.\]\n/);
+    expect(result['outputBytes']).toBe(228_905);
+    expect(Buffer.byteLength(output)).toBeLessThanOrEqual(30_050);
+    expect(result['logPath']).toBe(`.runs/helper-1/${calls}.log`);
+    const log = await readFile(join(workspace, String(result['logPath'])), 'utf8');
+    expect(log.startsWith('first\n1\n')).toBe(true);
+    expect(log).toHaveLength(228_905);
+  });
+
+  test('caps the log at 10 MiB', async () => {
+    const { result } = await call('shell', { command: 'head -c 12000000 /dev/zero | tr "\\0" x' });
+    expect(result['outputBytes']).toBe(12_000_000);
+    expect((await stat(join(workspace, String(result['logPath'])))).size).toBe(10 * 1024 * 1024);
+  });
+
+  test('writes no log through a link that the agent planted', async () => {
+    await symlink(outside, join(workspace, '.runs'));
+    const { result } = await call('shell', { command: 'seq 1 40000' });
+    expect(result['logPath']).toBeUndefined();
+    expect(result['outputBytes']).toBe(228_894);
+    expect(execFileSync('ls', ['-A', outside], { encoding: 'utf8' })).toBe('secret\n');
+  });
+
+  test('an input that does not fit is refused with the field', async () => {
+    expect(await call('shell', { command: 'true', timeoutSeconds: 601 })).toEqual({
+      isError: true,
+      result: { error: expect.stringContaining('The input does not fit the tool shell: timeoutSeconds: ') },
+    });
+  });
+});
+
+describe('files', () => {
+  test('what is written is read, listed and edited', async () => {
+    expect(await call('write', { path: 'a/b.txt', content: 'one\ntwo\ntwo\n' })).toEqual({
+      isError: false,
+      result: { path: 'a/b.txt', bytes: 12 },
+    });
+    expect((await call('read', { path: `${workspace}/a/b.txt` })).result).toEqual({
+      path: 'a/b.txt',
+      firstLine: 1,
+      lines: 3,
+      content: 'one\ntwo\ntwo',
+    });
+    expect((await call('edit', { path: 'a/b.txt', oldText: 'one', newText: '$&1' })).result).toEqual({
+      path: 'a/b.txt',
+      replaced: 1,
+    });
+    expect(await readFile(join(workspace, 'a/b.txt'), 'utf8')).toBe('$&1\ntwo\ntwo\n');
+    expect((await call('list', {})).result).toEqual({
+      path: '.',
+      entries: [{ name: 'a', type: 'directory', size: expect.any(Number) }],
+    });
+  });
+
+  test('edit wants exactly one occurrence, or replaceAll', async () => {
+    await writeFile(join(workspace, 'f'), 'two two');
+    expect((await call('edit', { path: 'f', oldText: 'one', newText: '' })).result['error']).toMatch(/does not occur/);
+    expect((await call('edit', { path: 'f', oldText: 'two', newText: '' })).result['error']).toMatch(/occurs 2 times/);
+    expect(await readFile(join(workspace, 'f'), 'utf8')).toBe('two two');
+    await call('edit', { path: 'f', oldText: 'two', newText: '2', replaceAll: true });
+    expect(await readFile(join(workspace, 'f'), 'utf8')).toBe('2 2');
+  });
+
+  test('a replacement that would blow the file up is refused', async () => {
+    await writeFile(join(workspace, 'f'), 'x'.repeat(10_000));
+    const edit = { path: 'f', oldText: 'x', newText: 'y'.repeat(1000), replaceAll: true };
+    expect((await call('edit', edit)).result['error']).toBe('The file is too large to be edited (5 MiB).');
+  });
+
+  test('reads 2000 lines, then says where to go on', async () => {
+    await writeFile(join(workspace, 'long'), Array.from({ length: 4500 }, (_, i) => `${i + 1}`).join('\n'));
+    expect((await call('read', { path: 'long' })).result).toMatchObject({
+      firstLine: 1,
+      lines: 2000,
+      nextOffset: 2001,
+    });
+    const last = (await call('read', { path: 'long', offset: 4001 })).result;
+    expect(last).toMatchObject({ firstLine: 4001, lines: 500 });
+    expect(last).not.toHaveProperty('nextOffset');
+  });
+
+  test('reads at most 50 KiB, and a line at most 4 KiB', async () => {
+    await writeFile(join(workspace, 'wide'), `${'x'.repeat(500)}\n`.repeat(500));
+    const { result } = await call('read', { path: 'wide' });
+    expect(result).toMatchObject({ lines: 102, nextOffset: 103 });
+    await writeFile(join(workspace, 'one-line'), 'y'.repeat(3_000_000));
+    expect(Buffer.byteLength(String((await call('read', { path: 'one-line' })).result['content']))).toBeLessThanOrEqual(
+      4096,
+    );
+  });
+
+  test('what is not text is not read', async () => {
+    await writeFile(join(workspace, 'binary'), Buffer.from([1, 0, 2]));
+    expect((await call('read', { path: 'binary' })).result).toEqual({ error: 'The file is not text.' });
+  });
+
+  test('a pipe is refused at once instead of waited for', async () => {
+    execFileSync('mkfifo', [join(workspace, 'pipe')]);
+    for (const [tool, input] of [
+      ['read', {}],
+      ['write', { content: 'x' }],
+    ] as const) {
+      expect((await call(tool, { path: 'pipe', ...input })).result).toEqual({
+        error: 'The path is not a regular file.',
+      });
+    }
+  });
+
+  test('a missing file says so', async () => {
+    expect((await call('read', { path: 'nothing' })).result).toEqual({ error: 'There is no such file or directory.' });
+  });
+
+  describe('cannot leave the workspace', () => {
+    const inputs: [ToolName, Record<string, unknown>][] = [
+      ['read', {}],
+      ['write', { content: 'x' }],
+      ['edit', { oldText: 'top', newText: 'no' }],
+      ['list', {}],
+      ['grep', { pattern: 'top' }],
+      ['glob', { pattern: '**' }],
+    ];
+
+    test.each(inputs)('%s', async (tool, input) => {
+      await symlink(outside, join(workspace, 'directory-link'));
+      await symlink(join(outside, 'secret'), join(workspace, 'file-link'));
+      await symlink('directory-link', join(workspace, 'link-to-link'));
+      const paths = [
+        '../outside',
+        '/etc',
+        join(outside, 'secret'),
+        'file-link',
+        'directory-link/secret',
+        'link-to-link/new',
+      ];
+      for (const path of [...paths, `${workspace}-evil/x`, 'a/../../x']) {
+        expect(await call(tool, { ...input, path })).toEqual({
+          isError: true,
+          result: { error: 'The path leads out of the workspace; only files in it can be used.' },
+        });
+      }
+      expect(await readFile(join(outside, 'secret'), 'utf8')).toBe('top secret');
+    });
+
+    test('writing through a dangling link creates nothing outside', async () => {
+      await symlink(join(outside, 'new'), join(workspace, 'dangling'));
+      expect((await call('write', { path: 'dangling', content: 'x' })).isError).toBe(true);
+      expect(existsSync(join(outside, 'new'))).toBe(false);
+    });
+
+    test('grep and glob below the workspace follow no link', async () => {
+      await symlink(outside, join(workspace, 'directory-link'));
+      await symlink(join(outside, 'secret'), join(workspace, 'file-link'));
+      expect((await call('grep', { pattern: 'secret' })).result).toEqual({ matches: [] });
+      expect((await call('glob', { pattern: '**' })).result).toEqual({ files: [] });
+    });
+
+    test('a link inside is followed', async () => {
+      await writeFile(join(workspace, 'real'), 'text');
+      await symlink('real', join(workspace, 'alias'));
+      expect((await call('read', { path: 'alias' })).result).toMatchObject({ path: 'real', content: 'text' });
+    });
+  });
+});
+
+describe('grep', () => {
+  test('gives path, line and text', async () => {
+    await mkdir(join(workspace, 'src'));
+    await writeFile(join(workspace, 'src', 'a:1.ts'), 'x\nconst Answer = 42;\n');
+    await writeFile(join(workspace, 'b.md'), 'answer\n');
+    const match = { path: 'src/a:1.ts', line: 2, text: 'const Answer = 42;' };
+    expect((await call('grep', { pattern: 'Answer = [0-9]+' })).result).toEqual({ matches: [match] });
+    expect((await call('grep', { pattern: 'ANSWER', include: '*.ts', ignoreCase: true })).result).toEqual({
+      matches: [match],
+    });
+    expect((await call('grep', { pattern: '42', path: 'src/a:1.ts' })).result).toEqual({ matches: [match] });
+  });
+
+  test('stops at 100 matches, and cuts a line at 500 bytes', async () => {
+    await writeFile(join(workspace, 'many'), `${'m'.repeat(2_000_000)}\n${'m\n'.repeat(300)}`);
+    const { result } = await call('grep', { pattern: 'm' });
+    expect(result['truncated']).toBe(true);
+    const matches = result['matches'] as { text: string }[];
+    expect(matches).toHaveLength(100);
+    expect(matches[0]?.text).toHaveLength(500);
+  });
+
+  test('a broken expression is the mistake of the caller', async () => {
+    expect(await call('grep', { pattern: '(' })).toEqual({
+      isError: true,
+      result: { error: expect.stringMatching(/^The search failed: .*\(/) },
+    });
+  });
+
+  test('a pattern that looks like an option is a pattern', async () => {
+    await writeFile(join(workspace, 'f'), '--version\n');
+    expect((await call('grep', { pattern: '--version' })).result['matches']).toHaveLength(1);
+  });
+});
+
+describe('glob', () => {
+  test('finds by pattern, not in .git or .runs', async () => {
+    for (const path of ['a.ts', 'src/b.ts', 'src/deep/c.tsx', 'src/d.md', '.git/e.ts', '.runs/f.ts']) {
+      await call('write', { path, content: '' });
+    }
+    expect((await call('glob', { pattern: '**/*.{ts,tsx}' })).result).toEqual({
+      files: ['a.ts', 'src/b.ts', 'src/deep/c.tsx'],
+    });
+    expect((await call('glob', { pattern: '*.ts', path: 'src' })).result).toEqual({ files: ['src/b.ts'] });
+  });
+
+  test('says when there are more than 1000', async () => {
+    await Promise.all(Array.from({ length: 1001 }, (_, i) => writeFile(join(workspace, `f${i}`), '')));
+    const { result } = await call('glob', { pattern: 'f*' });
+    expect(result['files']).toHaveLength(1000);
+    expect(result['truncated']).toBe(true);
+  });
+});
+
+async function eventually(probe: () => Promise<number>): Promise<number> {
+  for (;;) {
+    const value = await probe();
+    if (value > 0) return value;
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+}
+
+/** Whether a process has ended (a zombie has too); a few looks, since SIGKILL takes effect a moment later. */
+async function isGone(pid: number): Promise<boolean> {
+  for (let look = 0; look < 200; look++) {
+    const state = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => undefined);
+    if (state === undefined || / Z /.test(state)) return true;
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+  return false;
+}
