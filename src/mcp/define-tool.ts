@@ -57,7 +57,7 @@ export interface ToolOptions<S extends z.ZodObject> {
   /** Arguments of other tools that would silently do nothing here, with what to do instead. */
   refused?: Readonly<Record<string, string>>;
   input: S;
-  handler(input: z.output<S>, call: ToolCall): Promise<object> | object;
+  handler: (input: z.output<S>, call: ToolCall) => Promise<object> | object;
 }
 
 /** A tool in the registry. */
@@ -84,7 +84,7 @@ export function defineTool<S extends z.ZodObject>(options: ToolOptions<S>): Tool
     refused: options.refused ?? {},
     input,
     // The dispatcher passes what this tool's own schema gave.
-    handler: options.handler as Tool['handler'],
+    handler: options.handler,
     definition: {
       name,
       description,

@@ -33,7 +33,8 @@ function effectOf({ readOnlyHint, destructiveHint, openWorldHint }: Tool['defini
 }
 
 function row(name: string, schema: Record<string, unknown>, required: boolean): string {
-  const text = String(schema['description'] ?? '').replace(/\|/g, '\\|');
+  const { description } = schema;
+  const text = typeof description === 'string' ? description.replace(/\|/g, '\\|') : '';
   const fallback = schema['default'] === undefined ? '' : ` Default \`${JSON.stringify(schema['default'])}\`.`;
   return `| \`${name}\` | ${typeText(schema)} | ${required ? 'yes' : ''} | ${text}${fallback} |`;
 }

@@ -32,7 +32,7 @@ export interface ToolServicesOptions {
   api: KubeApi;
   clock: Clock;
   barrier: WriteBarrier;
-  keyring(): Keyring | undefined;
+  keyring: () => Keyring | undefined;
   publicUrl: string;
   agentWaiter: Pick<KeyedWaiter<AgentView>, 'wait'>;
   runWaiter: Pick<KeyedWaiter<RunView>, 'wait'>;

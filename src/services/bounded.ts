@@ -1,4 +1,5 @@
 /** A bound for one piece of work: every wait has one. */
+import { boundedSignal } from '../runtime/bounded-signal.js';
 import type { Clock } from '../runtime/clock.js';
 
 /** Runs `work` with a signal that fires after `ms`, or with the given signal if that fires first. */
@@ -8,11 +9,10 @@ export async function bounded<T>(
   work: (signal: AbortSignal) => Promise<T>,
   outer?: AbortSignal,
 ): Promise<T> {
-  const bound = new AbortController();
-  const cancel = clock.after(ms, () => bound.abort());
+  const bound = boundedSignal(clock, ms, outer);
   try {
-    return await work(outer === undefined ? bound.signal : AbortSignal.any([outer, bound.signal]));
+    return await work(bound.signal);
   } finally {
-    cancel();
+    bound.dispose();
   }
 }

@@ -122,7 +122,7 @@ export interface TriggerReaderDeps {
   caches: TriggerCaches;
   api: Pick<KubeApi, 'get'>;
   /** Makes the key of a trigger known that was signed by a new key (src/services/keyring.ts). */
-  ensureKey(keyId: string | undefined): Promise<void>;
+  ensureKey: (keyId: string | undefined) => Promise<void>;
 }
 
 export function createTriggerReader({ caches, api, ensureKey }: TriggerReaderDeps): TriggerReader {

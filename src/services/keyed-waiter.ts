@@ -71,7 +71,7 @@ export class KeyedWaiter<P> {
   /** Ends every wait, now and later: the process is asked to stop. */
   stop(): void {
     this.#stopped = true;
-    for (const set of [...this.#waiting.values()]) for (const waiting of [...set]) waiting.resolve(undefined);
+    for (const set of this.#waiting.values()) for (const waiting of set) waiting.resolve(undefined);
   }
 
   #add(key: string, waiting: Waiting<P>): void {

@@ -139,7 +139,7 @@ function messageFields(message: string): Pick<AgentRun['spec'], 'message' | 'inp
 }
 
 function cut(title: string): string {
-  const characters = [...title.replace(/\s+/g, ' ').trim()];
+  const characters = Array.from(title.replace(/\s+/g, ' ').trim());
   return characters.length <= MAX_SESSION_TITLE
     ? characters.join('')
     : `${characters.slice(0, MAX_SESSION_TITLE - 1).join('')}…`;

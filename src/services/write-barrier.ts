@@ -43,6 +43,8 @@ export function peerUrls(pods: Pick<Cache<PeerView>, 'values'>, ownUid: string):
 }
 
 type Watched = Pick<Informer<unknown>, 'waitForResourceVersion'>;
+/** By kind. */
+type WatchedKinds = ReadonlyMap<string, Watched>;
 
 /** What was written. */
 export interface Write {
@@ -57,7 +59,7 @@ export interface WriteBarrier {
 
 export interface WriteBarrierDeps {
   /** Kind -> informer of this pod. */
-  informers: Readonly<Record<string, Watched>>;
+  informers: WatchedKinds;
   peers(): readonly string[];
   /** POSTs JSON and resolves with the status; rejects without an answer. */
   post(url: string, body: Write, signal: AbortSignal): Promise<number>;
@@ -68,7 +70,7 @@ export function createWriteBarrier(deps: WriteBarrierDeps): WriteBarrier {
   return {
     async passed(write) {
       return bounded(deps.clock, BARRIER_MS, async (signal) => {
-        const own = deps.informers[write.kind]?.waitForResourceVersion(write.resourceVersion, signal) ?? false;
+        const own = deps.informers.get(write.kind)?.waitForResourceVersion(write.resourceVersion, signal) ?? false;
         const others = deps.peers().map((peer) => confirmed(deps, `${peer}${BARRIER_PATH}`, write, signal));
         return (await Promise.all([own, ...others])).every(Boolean);
       });
@@ -86,10 +88,10 @@ async function confirmed(deps: WriteBarrierDeps, url: string, write: Write, sign
 }
 
 /** The other side: answers 200 when this pod's watch of the kind is there, 504 when it is not in time. */
-export function barrierRoute(informers: Readonly<Record<string, Watched>>, clock: Clock) {
+export function barrierRoute(informers: WatchedKinds, clock: Clock) {
   return async ({ body, signal }: Pick<InternalRequest, 'body' | 'signal'>): Promise<InternalReply> => {
     const write = parseWrite(body);
-    const informer = write === undefined || !Object.hasOwn(informers, write.kind) ? undefined : informers[write.kind];
+    const informer = write === undefined ? undefined : informers.get(write.kind);
     if (write === undefined || informer === undefined) return { status: 400, body: { error: 'unknown kind' } };
     const wait = (bound: AbortSignal) => informer.waitForResourceVersion(write.resourceVersion, bound);
     const seen = await bounded(clock, BARRIER_MS, wait, signal);

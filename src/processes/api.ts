@@ -1,0 +1,254 @@
+/** The process `boxwright api`: composition only. MCP endpoint and trigger URLs outside, health, metrics and the write barrier inside. */
+import { createServer } from 'node:http';
+import type { Server } from 'node:http';
+import type { Registry } from 'prom-client';
+import { Agent as HttpAgent, request } from 'undici';
+import { loadConfig } from '../config/env.js';
+import { createKubeApi } from '../kube/client.js';
+import { Pods } from '../kube/core-types.js';
+import { createInformer } from '../kube/informer.js';
+import { loadConnection } from '../kube/kube-config.js';
+import { createTransport } from '../kube/transport.js';
+import type { Informer, KubeApi } from '../kube/types.js';
+import { createDispatcher } from '../mcp/dispatcher.js';
+import { createToolMetrics } from '../mcp/metrics.js';
+import { createRegistry as createToolRegistry } from '../mcp/registry.js';
+import { createMcpRouter } from '../mcp/router.js';
+import { createToolServices } from '../mcp/tool-services.js';
+import { createLogger } from '../observability/logger.js';
+import type { Logger } from '../observability/logger.js';
+import { createHttpMetrics, createKubeMetrics, createRegistry } from '../observability/metrics.js';
+import { closeWithin, startInternalServer } from '../observability/probes.js';
+import type { InternalServer, Problem } from '../observability/probes.js';
+import { sleep, systemClock } from '../runtime/clock.js';
+import type { Clock } from '../runtime/clock.js';
+import { Manager } from '../runtime/manager.js';
+import type { Runnable } from '../runtime/manager.js';
+import { countLiveRuns } from '../services/backlog.js';
+import { createApiCaches, createTriggerReader } from '../services/caches.js';
+import type { InformerFactory } from '../services/caches.js';
+import { ApiConfig } from '../services/config.js';
+import { createKeyCheck } from '../services/key-check.js';
+import { createKeyUsage } from '../services/key-usage.js';
+import { KeyedWaiter } from '../services/keyed-waiter.js';
+import { createKeyringReader } from '../services/keyring.js';
+import { tokenMatches } from '../services/trigger-token.js';
+import { BARRIER_PATH, barrierRoute, createWriteBarrier, peerUrls, projectPeer } from '../services/write-barrier.js';
+import type { Write } from '../services/write-barrier.js';
+import { createWebhookMetrics } from '../webhook/metrics.js';
+import { createWebhookRouter } from '../webhook/router.js';
+import { createApiApp } from './api-app.js';
+import { PRODUCT_VERSION } from './version.js';
+
+/** Proxies keep idle connections for 60 s; Node's 5 s would race with them. */
+const KEEP_ALIVE_MS = 75_000;
+/** Longest time for a whole request to arrive. */
+const REQUEST_MS = 60_000;
+/** After SIGTERM the pod is still in the Service for a moment: it answers new calls meanwhile. */
+const LEAVE_SERVICE_MS = 3_000;
+/** Longest time for the answers that are under way; their waits have ended already. */
+const DRAIN_MS = 18_000;
+
+/** Runs until SIGTERM; the exit code. */
+export async function runApi(env: NodeJS.ProcessEnv): Promise<number> {
+  const config = loadConfig(ApiConfig, env);
+  const log = createLogger('api', config.logLevel);
+  const clock = systemClock;
+  const registry = createRegistry('api');
+  const metrics = createKubeMetrics(registry);
+  const connection = await loadConnection({ clock, env });
+  const transport = createTransport(connection, { clock, metrics, userAgent: 'boxwright-api' });
+  const core: Core = { config, log, clock, registry, api: createKubeApi(transport) };
+  const create: InformerFactory = (options) => createInformer(transport, options, { clock, log, metrics });
+  const mirrors = createMirrors(core, create);
+
+  const manager = new Manager({ log, clock });
+  manager.addGroup('internal', [internalServer(core, mirrors)]);
+  manager.addGroup('mirrors', mirrorRunnables(mirrors));
+  manager.addGroup('public', [publicServer(core, mirrors)]);
+  const code = await manager.run();
+  await transport.close();
+  return code;
+}
+
+/** What every part of the process needs. */
+interface Core {
+  config: ApiConfig;
+  log: Logger;
+  clock: Clock;
+  registry: Registry;
+  api: KubeApi;
+}
+
+/** Everything that follows the cluster. */
+type Mirrors = ReturnType<typeof createMirrors>;
+
+function createMirrors(core: Core, create: InformerFactory) {
+  const { clock, log, api, config } = core;
+  const caches = createApiCaches(create);
+  const pods = create({
+    type: Pods,
+    namespace: config.releaseNamespace,
+    labelSelector: 'app.kubernetes.io/name=boxwright,app.kubernetes.io/component=api',
+    project: projectPeer,
+  });
+  return {
+    caches,
+    byKind: new Map<string, Informer<unknown>>(Object.entries(caches)),
+    pods,
+    keyring: createKeyringReader({ api, clock, log, namespace: config.releaseNamespace }),
+    keyUsage: createKeyUsage({ api, clock, log }),
+    runWaiter: new KeyedWaiter(caches.AgentRun, clock),
+    agentWaiter: new KeyedWaiter(caches.Agent, clock),
+    liveRuns: countLiveRuns(caches.AgentRun),
+  };
+}
+
+function mirrorRunnables({ byKind, pods, keyring, keyUsage }: Mirrors): Runnable[] {
+  const informers = [...byKind, ['Pod', pods] as const];
+  return [
+    ...informers.map(([kind, informer]) => ({
+      name: `informer ${kind}`,
+      start: async () => {
+        informer.start();
+        await informer.synced;
+      },
+      stop: () => informer.stop(),
+    })),
+    background('keyring', (signal) => keyring.run(signal)),
+    background('use of API keys', (signal) => keyUsage.run(signal)),
+  ];
+}
+
+/** A loop that runs until it is told to stop. */
+function background(name: string, run: (signal: AbortSignal) => Promise<void>): Runnable {
+  const stopping = new AbortController();
+  let running: Promise<void> = Promise.resolve();
+  return {
+    name,
+    start: () => {
+      running = run(stopping.signal);
+    },
+    stop: () => {
+      stopping.abort();
+      return running;
+    },
+  };
+}
+
+/** Health, metrics and the other side of the write barrier. */
+function internalServer(core: Core, mirrors: Mirrors): Runnable {
+  let server: InternalServer | undefined;
+  const { clock, config, registry, log } = core;
+  return {
+    name: 'internal server',
+    start: async (signal) => {
+      server = await startInternalServer({
+        port: config.internalPort,
+        registry,
+        clock,
+        logger: log,
+        live: () => [],
+        ready: () => [...(signal.aborted ? [STOPPING] : []), ...problemsOf(mirrors)],
+        routes: { [BARRIER_PATH]: barrierRoute(mirrors.byKind, clock) },
+      });
+    },
+    stop: async () => server?.stop(),
+  };
+}
+
+const STOPPING: Problem = { check: 'process', message: 'is stopping' };
+
+/** Why this pod must not take calls: its view of the cluster is not there yet, or is behind. */
+function problemsOf({ byKind, keyring }: Mirrors): Problem[] {
+  const behind = [...byKind]
+    .filter(([, informer]) => !informer.isHealthy())
+    .map(([kind]) => ({ check: `informer ${kind}`, message: 'has no current view of the cluster' }));
+  if (keyring.keyring !== undefined) return behind;
+  return [...behind, { check: 'keyring', message: 'has not been read; the controller creates its Secret' }];
+}
+
+/** MCP endpoint and trigger URLs. */
+function publicServer(core: Core, mirrors: Mirrors): Runnable {
+  const server = createServer(createPublicApp(core, mirrors));
+  server.keepAliveTimeout = KEEP_ALIVE_MS;
+  server.requestTimeout = REQUEST_MS;
+  return {
+    name: 'public server',
+    start: () => listen(server, core.config.apiPort),
+    stop: async () => {
+      mirrors.runWaiter.stop();
+      mirrors.agentWaiter.stop();
+      await sleep(core.clock, LEAVE_SERVICE_MS);
+      await closeWithin(server, DRAIN_MS, core.clock);
+    },
+  };
+}
+
+function listen(server: Server, port: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(port, () => {
+      server.off('error', reject);
+      resolve();
+    });
+  });
+}
+
+function createPublicApp({ config, log, clock, registry, api }: Core, mirrors: Mirrors) {
+  const { caches, keyring, keyUsage, liveRuns, agentWaiter, runWaiter } = mirrors;
+  const http = createHttpMetrics(registry);
+  const services = createToolServices({
+    caches,
+    api,
+    clock,
+    liveRuns,
+    agentWaiter,
+    runWaiter,
+    publicUrl: config.publicUrl,
+    keyring: () => keyring.keyring,
+    barrier: createWriteBarrier({
+      informers: mirrors.byKind,
+      peers: () => peerUrls(mirrors.pods, config.podUid),
+      post: createPost(),
+      clock,
+    }),
+  });
+  const dispatcher = createDispatcher({
+    registry: createToolRegistry(),
+    services,
+    version: PRODUCT_VERSION,
+    log,
+    metrics: createToolMetrics(registry),
+    clock,
+  });
+  return createApiApp({
+    log,
+    webhook: createWebhookRouter({
+      ...services.fire,
+      triggers: createTriggerReader({ caches, api, ensureKey: (keyId) => keyring.ensure(keyId) }),
+      tokenMatches: (check, presented) => tokenMatches(keyring.keyring, check, presented),
+      metrics: createWebhookMetrics(registry),
+      http,
+      logger: log,
+    }),
+    mcp: createMcpRouter({
+      keys: createKeyCheck({ caches, api, clock, used: (key) => keyUsage.used(key) }),
+      dispatcher,
+      http,
+      log,
+      clock,
+    }),
+  });
+}
+
+/** POSTs between API pods over connections that are kept open. */
+function createPost() {
+  const dispatcher = new HttpAgent({ connections: 16, keepAliveTimeout: 4_000 });
+  return async (url: string, write: Write, signal: AbortSignal): Promise<number> => {
+    const headers = { 'content-type': 'application/json' };
+    const answer = await request(url, { method: 'POST', headers, body: JSON.stringify(write), signal, dispatcher });
+    await answer.body.dump();
+    return answer.statusCode;
+  };
+}

@@ -1,0 +1,24 @@
+/** Settings of the API process (environment `BOXWRIGHT_…`). */
+import { z } from 'zod';
+import { API_PORT, INTERNAL_PORT } from '../protocol/pod.js';
+
+const port = (fallback: number, text: string) =>
+  z.coerce.number().int().min(0).max(65_535).default(fallback).describe(text);
+
+export const ApiConfig = z.object({
+  publicUrl: z
+    .url({ protocol: /^https?$/ })
+    .transform((url) => url.replace(/\/+$/, ''))
+    .describe('Address under which clients reach the API, for example https://agents.example.com.'),
+  releaseNamespace: z
+    .string()
+    .min(1)
+    .describe('Namespace of the installation: the keyring and the other API pods are there.'),
+  podUid: z.string().min(1).describe('UID of this pod: it is not its own peer.'),
+  podName: z.string().min(1).describe('Name of this pod.'),
+  podIp: z.string().optional().describe('Address of this pod.'),
+  apiPort: port(API_PORT, 'Port of the public side: MCP endpoint and trigger URLs.'),
+  internalPort: port(INTERNAL_PORT, 'Port for health, metrics and calls between API pods.'),
+  logLevel: z.enum(['error', 'warn', 'info', 'debug']).default('info').describe('Lowest level of the logs.'),
+});
+export type ApiConfig = z.output<typeof ApiConfig>;
