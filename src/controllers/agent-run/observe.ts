@@ -48,17 +48,21 @@ export type Decision =
 /** One bound: what happens when the time has come. */
 interface Bound {
   at: number;
-  then: Decision;
+  decision: Decision;
 }
 
 /** Nothing is expected, but a lost event must not freeze a run. */
 const LOOK_AGAIN_MS = 60_000;
 
 export function observe(seen: Observation): Decision {
+  const { run } = seen;
+  if (run.spec.cancelRequested === true && !isClaimed(run)) {
+    return { do: 'finish', outcome: outcomeOf('Cancelled', 'Cancelled before a pod took the run.') };
+  }
   if (isPodEnded(seen.pod) || seen.pod === undefined) return observeWithoutPod(seen);
   const bounds = boundsOf(seen, seen.pod);
   const due = bounds.find((bound) => bound.at <= seen.now);
-  return due?.then ?? { do: 'wait', ms: nextDeadline(bounds, seen.now) };
+  return due?.decision ?? { do: 'wait', ms: nextDeadline(bounds, seen.now) };
 }
 
 /** Milliseconds until the first bound that is still to come. */
@@ -69,7 +73,9 @@ export function nextDeadline(bounds: readonly { at: number }[], now: number): nu
 
 /** Whether no container of ours runs or will run in the pod. */
 export function isPodEnded(pod: PodView | undefined): boolean {
-  return pod !== undefined && (pod.phase === 'Succeeded' || pod.phase === 'Failed' || pod.runner.terminated !== undefined);
+  return (
+    pod !== undefined && (pod.phase === 'Succeeded' || pod.phase === 'Failed' || pod.runner.terminated !== undefined)
+  );
 }
 
 /** Whether the pod of a claimed run has ended or is gone, so that the grace for a late finish runs. */
@@ -95,7 +101,10 @@ function observePodless({ box, job, now }: Observation): Decision {
   const seconds = box.spec.bounds.podCreatedSeconds;
   const left = (job?.createdAt ?? now) + seconds * 1000 - now;
   if (left > 0) return { do: 'wait', ms: left };
-  return { do: 'requeue', message: `Kubernetes created no pod within ${seconds} s; often the quota of the Box is used up.` };
+  return {
+    do: 'requeue',
+    message: `Kubernetes created no pod within ${seconds} s; often the quota of the Box is used up.`,
+  };
 }
 
 function boundsOf(seen: Observation, pod: PodView): Bound[] {
@@ -110,38 +119,35 @@ function boundsOf(seen: Observation, pod: PodView): Bound[] {
 function deletionBounds({ box }: Observation, pod: PodView): Bound[] {
   if (pod.deletionAt === undefined) return [];
   const outcome = outcomeOf('NodeLost', 'The pod was deleted, but its node did not confirm that it stopped.');
-  return [{ at: pod.deletionAt + box.spec.bounds.terminationSeconds * 1000, then: { do: 'finish', outcome } }];
+  return [{ at: pod.deletionAt + box.spec.bounds.terminationSeconds * 1000, decision: { do: 'finish', outcome } }];
 }
 
-/** Before the claim nobody has to be asked; a working run is told by the gateway and gets time to stop. */
+/** A working run is told by the gateway, and gets time to stop. */
 function cancelBounds({ run, box, elapsed, now }: Observation): Bound[] {
   if (run.spec.cancelRequested !== true) return [];
-  if (!isClaimed(run)) {
-    return [{ at: now, then: { do: 'finish', outcome: outcomeOf('Cancelled', 'Cancelled before a pod took the run.') } }];
-  }
   const seconds = box.spec.bounds.terminationSeconds;
   const outcome = outcomeOf('Cancelled', `Cancelled; the runner did not stop by itself within ${seconds} s.`);
-  return [{ at: now + seconds * 1000 - elapsed.cancelling, then: { do: 'finish', outcome } }];
+  return [{ at: now + seconds * 1000 - elapsed.cancelling, decision: { do: 'finish', outcome } }];
 }
 
 function executionBounds({ run, box }: Observation): Bound[] {
   const seconds = executionSecondsOf(run, box);
   const claimedAt = Date.parse(run.status?.claim?.at ?? '');
   const outcome = outcomeOf('DeadlineExceeded', `The run worked for longer than ${seconds} s.`);
-  return [{ at: claimedAt + seconds * 1000 + EXECUTION_SLACK_MS, then: { do: 'finish', outcome } }];
+  return [{ at: claimedAt + seconds * 1000 + EXECUTION_SLACK_MS, decision: { do: 'finish', outcome } }];
 }
 
 function claimBounds({ box }: Observation, startedAt: number): Bound[] {
   const seconds = box.spec.bounds.claimSeconds;
   const outcome = outcomeOf('ClaimTimeout', `The runner started, but did not claim the run within ${seconds} s.`);
-  return [{ at: startedAt + seconds * 1000, then: { do: 'finish', outcome } }];
+  return [{ at: startedAt + seconds * 1000, decision: { do: 'finish', outcome } }];
 }
 
 function schedulingBounds({ box }: Observation, pod: PodView): Bound[] {
   const seconds = box.spec.bounds.unschedulableSeconds;
   const why = pod.unschedulable === undefined ? '' : ` ${sentence(pod.unschedulable)}`;
   const message = `No node took the pod within ${seconds} s.${why}`;
-  return [{ at: pod.createdAt + seconds * 1000, then: { do: 'requeue', message } }];
+  return [{ at: pod.createdAt + seconds * 1000, decision: { do: 'requeue', message } }];
 }
 
 const PULL_ERRORS: ReadonlySet<string> = new Set(['ErrImagePull', 'ImagePullBackOff', 'RegistryUnavailable']);
@@ -179,5 +185,5 @@ function bound(
 ): Bound {
   const what = sentence(waiting.message === '' ? waiting.reason : `${waiting.reason}: ${waiting.message}`);
   const outcome: RunOutcome = outcomeOf(reason, what);
-  return { at, then: { do: 'finish', outcome } };
+  return { at, decision: { do: 'finish', outcome } };
 }

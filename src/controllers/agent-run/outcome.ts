@@ -73,7 +73,10 @@ export function outcomeOfLostPod(pod: PodView | undefined, job: JobView | undefi
     return outcomeOf('NodeLost');
   }
   if (pod.reason === 'Evicted' || pod.disruption !== undefined) {
-    return outcomeOf('Evicted', pod.message === undefined ? undefined : `The pod was evicted: ${sentence(pod.message)}`);
+    return outcomeOf(
+      'Evicted',
+      pod.message === undefined ? undefined : `The pod was evicted: ${sentence(pod.message)}`,
+    );
   }
   const ended = pod.runner.terminated;
   if (ended?.reason === 'OOMKilled') return outcomeOf('OOMKilled');

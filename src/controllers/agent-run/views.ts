@@ -23,6 +23,8 @@ export const LIVE_BY_NAMESPACE = 'live-namespace';
 export const BY_SESSION = 'session';
 /** Runs by UID of their trigger. */
 export const BY_TRIGGER_UID = 'trigger-uid';
+/** Runs by their UID. */
+export const BY_UID = 'uid';
 /** Pods by `<namespace>/<run>`. */
 export const BY_RUN = 'run';
 /** Pods that no node can take, by namespace. */
@@ -80,6 +82,7 @@ export const runInformer: InformerOptions<AgentRun, RunView> = {
     [BY_AGENT]: (run) => [agentIndexValue(run.metadata.namespace, run.spec.agent)],
     [LIVE_BY_AGENT]: (run) => unlessEnded(run, agentIndexValue(run.metadata.namespace, run.spec.agent)),
     [LIVE_BY_NAMESPACE]: (run) => unlessEnded(run, run.metadata.namespace ?? ''),
+    [BY_UID]: (run) => [run.metadata.uid ?? ''],
     [BY_SESSION]: (run) => [sessionKeyOf(run)],
     [BY_TRIGGER_UID]: (run) => (run.spec.trigger?.uid === undefined ? [] : [run.spec.trigger.uid]),
   },
@@ -101,8 +104,7 @@ export interface JobView {
 }
 
 export function projectJob(job: Job): JobView {
-  const condition = (type: string) =>
-    job.status?.conditions?.find((one) => one.type === type && one.status === 'True');
+  const condition = (type: string) => job.status?.conditions?.find((one) => one.type === type && one.status === 'True');
   const failed = condition('Failed');
   return {
     uid: job.metadata.uid ?? '',

@@ -1,0 +1,68 @@
+/** Creates the Job of an admitted run. "Already exists" with our owner UID is success (DESIGN principle 3). */
+import type { QueueReason } from '../../api/reasons.js';
+import { Jobs } from '../../kube/core-types.js';
+import { KubeApiError, isAlreadyExists, isForbidden, isInvalid, isNotFound } from '../../kube/errors.js';
+import { ownedBy } from '../../kube/owner-references.js';
+import type { RunDependencies } from './dependencies.js';
+import { buildJob } from './job.js';
+import type { RunState } from './run-state.js';
+import { BY_SESSION, sessionKeyOf } from './views.js';
+import type { RunView } from './views.js';
+
+export type CreateResult =
+  | { result: 'created' }
+  /** A Job of another run has the name: one of a deleted namesake, which the garbage collector removes. */
+  | { result: 'other-job' }
+  /** Not now; the run waits. */
+  | { result: 'refused'; reason: Extract<QueueReason, 'NoCapacity' | 'BoxNotReady'> }
+  /** Never. */
+  | { result: 'invalid'; message: string };
+
+/** Rejects for what repeating can repair: no answer, missing rights, an installation that is not set up yet. */
+export async function createJob(
+  deps: Pick<RunDependencies, 'api' | 'caches' | 'jobSettings'>,
+  { run, box, uid }: RunState,
+  signal: AbortSignal,
+): Promise<CreateResult> {
+  if (box === undefined) return { result: 'refused', reason: 'BoxNotReady' };
+  const settings = await deps.jobSettings(signal);
+  const previousRun = previousRunOf(run, deps.caches.runs.byIndex(BY_SESSION, sessionKeyOf(run)));
+  const job = buildJob({ run, box, settings, ...(previousRun === undefined ? {} : { previousRun }) });
+  try {
+    await deps.api.create(Jobs, job, { signal });
+    return { result: 'created' };
+  } catch (error) {
+    if (!isAlreadyExists(error)) return refusal(error);
+    const ref = { namespace: job.metadata.namespace ?? '', name: job.metadata.name };
+    const existing = await deps.api.get(Jobs, ref, { signal });
+    return { result: ownedBy(existing, uid) ? 'created' : 'other-job' };
+  }
+}
+
+function refusal(error: unknown): CreateResult {
+  if (isInvalid(error))
+    return { result: 'invalid', message: `Kubernetes refused the Job: ${(error as Error).message}` };
+  if (isNotFound(error) || isTerminating(error)) return { result: 'refused', reason: 'BoxNotReady' };
+  if (isForbidden(error) && (error as Error).message.includes('exceeded quota')) {
+    return { result: 'refused', reason: 'NoCapacity' };
+  }
+  throw error;
+}
+
+function isTerminating(error: unknown): boolean {
+  return (
+    error instanceof KubeApiError &&
+    error.details?.causes?.some(({ reason }) => reason === 'NamespaceTerminating') === true
+  );
+}
+
+/** The run of the session that was claimed last: its transcript goes on in this one. */
+export function previousRunOf(run: RunView, session: readonly RunView[]): string | undefined {
+  let latest: { name: string; at: number } | undefined;
+  for (const other of session) {
+    const at = Date.parse(other.status?.claim?.at ?? '');
+    if (other.metadata.name === run.metadata.name || Number.isNaN(at)) continue;
+    if (latest === undefined || at > latest.at) latest = { name: other.metadata.name, at };
+  }
+  return latest?.name;
+}

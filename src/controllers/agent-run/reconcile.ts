@@ -1,0 +1,211 @@
+/**
+ * One look at one run (DESIGN 4): ended -> deleted -> executed -> waiting. Each step decides with pure functions and
+ * makes at most one write to the run's status. The gateway writes the claim, usage and the finish; whoever is first wins.
+ */
+import { findCondition, isTrue } from '../../api/conditions.js';
+import { QUEUE_REASONS } from '../../api/reasons.js';
+import type { QueueReason } from '../../api/reasons.js';
+import { isClaimed, isTerminal } from '../../api/run-status.js';
+import type { ResourceType } from '../../api/meta.js';
+import { Agents } from '../../api/v1alpha1/agent.js';
+import { BoxSpec } from '../../api/v1alpha1/box.js';
+import { Jobs, Pods } from '../../kube/core-types.js';
+import { isNotFound } from '../../kube/errors.js';
+import type { ObjectRef } from '../../kube/types.js';
+import type { ReconcileResult } from '../../runtime/controller.js';
+import type { RunDependencies } from './dependencies.js';
+import { createJob } from './create-job.js';
+import { Marks } from './marks.js';
+import { isOver, observe } from './observe.js';
+import type { Decision } from './observe.js';
+import { outcomeOf } from './outcome.js';
+import type { RunQueue } from './run-queue.js';
+import { gather, queuedRunOf } from './run-state.js';
+import type { RunState } from './run-state.js';
+import { RunWriter } from './run-writer.js';
+import { Settler } from './settle.js';
+import { agentUidOf } from './views.js';
+import type { RunView } from './views.js';
+
+/** The caches are behind the API server: look again soon. */
+const CACHE_LAG_MS = 2_000;
+/** Bounds of a run whose Box is gone: the defaults. */
+const WITHOUT_BOX = { spec: BoxSpec.parse({ workspace: 'unknown' }) };
+
+export class RunReconciler {
+  readonly #deps: RunDependencies;
+  readonly #queue: RunQueue;
+  readonly #wake: (key: string) => void;
+  readonly #marks: Marks;
+  readonly #writer: RunWriter;
+  readonly #settler: Settler;
+
+  /** `wake` is called with other runs that got a place. */
+  constructor(deps: RunDependencies, queue: RunQueue, wake: (key: string) => void) {
+    this.#deps = deps;
+    this.#queue = queue;
+    this.#wake = wake;
+    this.#marks = new Marks(deps.clock);
+    this.#writer = new RunWriter(deps.api, deps.clock);
+    this.#settler = new Settler(deps, this.#writer);
+  }
+
+  async reconcile(key: string, signal: AbortSignal): Promise<ReconcileResult | void> {
+    this.#queue.update(key, queuedRunOf(this.#deps.caches, key));
+    const state = gather(this.#deps.caches, key);
+    if (state === undefined) return;
+    if (isTerminal(state.run)) {
+      this.#marks.forget(state.uid);
+      return await this.#settler.settle(state, signal);
+    }
+    if (state.run.metadata.deletionTimestamp !== undefined) {
+      return await this.#writer.finish(
+        state.run,
+        outcomeOf('Cancelled', 'The run was deleted before it ended.'),
+        signal,
+      );
+    }
+    if (state.job !== undefined || isClaimed(state.run)) return await this.#observe(state, signal);
+    if (state.run.spec.cancelRequested === true) {
+      return await this.#writer.finish(state.run, outcomeOf('Cancelled', 'Cancelled while it waited.'), signal);
+    }
+    return (await this.#requireAgent(state, signal)) ?? (await this.#admit(state, signal));
+  }
+
+  /** A Job is there, or was: every bound of DESIGN 4. */
+  async #observe(state: RunState, signal: AbortSignal): Promise<ReconcileResult | void> {
+    const { run, job, pod, uid } = state;
+    const decision = observe({
+      run,
+      job,
+      pod,
+      box: state.box ?? WITHOUT_BOX,
+      elapsed: {
+        cancelling: this.#marks.elapsed(uid, 'cancelling', run.spec.cancelRequested === true),
+        ended: this.#marks.elapsed(uid, 'ended', isOver(pod, run, job)),
+      },
+      now: this.#deps.clock.now(),
+    });
+    return await this.#act(state, decision, signal);
+  }
+
+  async #act(state: RunState, decision: Decision, signal: AbortSignal): Promise<ReconcileResult | void> {
+    switch (decision.do) {
+      case 'wait':
+        return { requeueAfterMs: decision.ms };
+      case 'requeue':
+        return await this.#returnToQueue(state, decision.message, signal);
+      case 'finish':
+        if (decision.missing !== undefined && (await this.#isThere(state, decision.missing, signal))) {
+          return { requeueAfterMs: CACHE_LAG_MS };
+        }
+        return await this.#writer.finish(state.run, decision.outcome, signal);
+    }
+  }
+
+  /**
+   * Nothing was executed. The status is written first, under the version that was seen without a claim: a pod that
+   * claims the run in this moment wins, and its Job stays.
+   */
+  async #returnToQueue(
+    { run, job, boxName }: RunState,
+    message: string,
+    signal: AbortSignal,
+  ): Promise<ReconcileResult> {
+    this.#queue.pause(boxName);
+    const { cause, nextStep } = QUEUE_REASONS.NoCapacity;
+    if (!waitsFor(run, 'NoCapacity')) {
+      await this.#writer.queue(run, { reason: 'NoCapacity', message: `${cause} ${message} ${nextStep}` }, signal);
+    }
+    if (job !== undefined && !job.deleting) await this.#writer.deleteJob(job, signal);
+    return {};
+  }
+
+  /** Ends a run without its agent. The caches of runs and agents are not in step, so the API server has the last word. */
+  async #requireAgent({ run, agent, namespace }: RunState, signal: AbortSignal): Promise<ReconcileResult | undefined> {
+    const wanted = agentUidOf(run);
+    if (agent !== undefined && (wanted === undefined || agent.metadata.uid === wanted)) return undefined;
+    const uid = await this.#liveUid(Agents, { namespace, name: run.spec.agent }, signal);
+    if (uid === undefined) {
+      const outcome = outcomeOf('AgentNotFound', `There is no Agent ${run.spec.agent} in namespace ${namespace}.`);
+      await this.#writer.finish(run, outcome, signal);
+      return {};
+    }
+    if (wanted === undefined || uid === wanted) return { requeueAfterMs: CACHE_LAG_MS };
+    await this.#writer.finish(run, outcomeOf('AgentDeleted'), signal);
+    return {};
+  }
+
+  /** A place -> the Job; no place -> the reason, written once. */
+  async #admit(state: RunState, signal: AbortSignal): Promise<ReconcileResult> {
+    const { key, uid, run } = state;
+    if (this.#queue.isJobCreated(key)) return { requeueAfterMs: CACHE_LAG_MS };
+    if (!this.#queue.isAdmitted(key, uid)) {
+      for (const other of this.#queue.admitNext()) if (other !== key) this.#wake(other);
+    }
+    if (this.#queue.isAdmitted(key, uid)) return await this.#start(state, signal);
+    const reason = this.#queue.reasonFor(key);
+    if (reason !== undefined) await this.#wait(run, reason, signal);
+    return {};
+  }
+
+  async #start(state: RunState, signal: AbortSignal): Promise<ReconcileResult> {
+    const agentUid = state.agent?.metadata.uid ?? '';
+    const run = await this.#writer.takeOn(state.run, agentUid, signal);
+    const created = await createJob(this.#deps, { ...state, run }, signal);
+    switch (created.result) {
+      case 'created':
+        this.#queue.jobCreated(state.key);
+        return {};
+      case 'other-job':
+        this.#queue.giveBack(state.key);
+        return { requeueAfterMs: CACHE_LAG_MS };
+      case 'refused':
+        this.#queue.giveBack(state.key);
+        if (created.reason === 'NoCapacity') this.#queue.pause(state.boxName);
+        await this.#wait(run, created.reason, signal);
+        return { requeueAfterMs: CACHE_LAG_MS };
+      case 'invalid':
+        this.#queue.giveBack(state.key);
+        await this.#writer.finish(run, outcomeOf('InvalidRun', created.message), signal);
+        return {};
+    }
+  }
+
+  async #wait(run: RunView, reason: QueueReason, signal: AbortSignal): Promise<void> {
+    if (waitsFor(run, reason)) return;
+    const { cause, nextStep } = QUEUE_REASONS[reason];
+    await this.#writer.queue(run, { reason, message: `${cause} Next: ${nextStep}` }, signal);
+  }
+
+  /** Asks the API server whether a Job or pod that the cache does not show is there. */
+  async #isThere({ run, namespace, uid }: RunState, kind: 'job' | 'pod', signal: AbortSignal): Promise<boolean> {
+    const { claim } = run.status ?? {};
+    if (kind === 'pod') {
+      if (claim === undefined) return false;
+      return (await this.#liveUid(Pods, { namespace, name: claim.podName }, signal)) === claim.podUid;
+    }
+    try {
+      const job = await this.#deps.api.get(Jobs, { namespace, name: run.metadata.name }, { signal });
+      return job.metadata.ownerReferences?.some((owner) => owner.uid === uid) === true;
+    } catch (error) {
+      if (isNotFound(error)) return false;
+      throw error;
+    }
+  }
+
+  async #liveUid(type: ResourceType, ref: ObjectRef, signal: AbortSignal): Promise<string | undefined> {
+    try {
+      return (await this.#deps.api.get(type, ref, { signal })).metadata.uid;
+    } catch (error) {
+      if (isNotFound(error)) return undefined;
+      throw error;
+    }
+  }
+}
+
+/** Whether the status says so already. */
+function waitsFor(run: RunView, reason: QueueReason): boolean {
+  const conditions = run.status?.conditions;
+  return isTrue(conditions, 'Queued') && findCondition(conditions, 'Queued')?.reason === reason;
+}

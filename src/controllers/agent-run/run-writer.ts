@@ -1,0 +1,109 @@
+/** The writes of the run controller. Each carries the version or the UID that the decision was made on. */
+import { FINALIZER_FOLD } from '../../api/labels.js';
+import { MAX_STATUS_OUTPUT_BYTES, AgentRuns } from '../../api/v1alpha1/agent-run.js';
+import { acceptedAt } from '../../api/names.js';
+import { finishedStatus, isClaimed, queuedStatus } from '../../api/run-status.js';
+import type { RunStatus } from '../../api/run-status.js';
+import type { QueueReason } from '../../api/reasons.js';
+import { Jobs } from '../../kube/core-types.js';
+import { isConflict, isNotFound } from '../../kube/errors.js';
+import type { KubeApi } from '../../kube/types.js';
+import { isoNow } from '../../runtime/clock.js';
+import type { Clock } from '../../runtime/clock.js';
+import { refOf } from '../shared/finalizer.js';
+import { patchStatus } from '../shared/status-patch.js';
+import { TTL_SECONDS_AFTER_FINISHED } from './job.js';
+import type { FoundOutcome } from './outcome.js';
+import { agentUidOf, isCounted } from './views.js';
+import type { JobView, RunView } from './views.js';
+
+export class RunWriter {
+  constructor(
+    private readonly api: Pick<KubeApi, 'patch' | 'delete'>,
+    private readonly clock: Clock,
+  ) {}
+
+  /** Stores the outcome; 409 when anybody wrote the run since it was seen, for example the finish itself. */
+  async finish(run: RunView, found: FoundOutcome, signal: AbortSignal): Promise<void> {
+    const { output, outputTruncated, ...outcome } = found;
+    const status = finishedStatus(run, outcome, acceptedAt(run), isoNow(this.clock));
+    const fits = output !== undefined && Buffer.byteLength(output) <= MAX_STATUS_OUTPUT_BYTES;
+    await this.#status(
+      run,
+      {
+        ...status,
+        ...(fits ? { output, outputTruncated: outputTruncated === true } : {}),
+        // Nobody can have used anything without a claim.
+        ...(isClaimed(run) ? {} : { usageFinal: true }),
+      },
+      signal,
+    );
+  }
+
+  /** Says why the run waits; no write when it says so already. */
+  async queue(run: RunView, why: { reason: QueueReason; message: string }, signal: AbortSignal): Promise<void> {
+    await this.#status(run, queuedStatus(run, why.reason, why.message, isoNow(this.clock)), signal);
+  }
+
+  /** Usage is what it is: nobody may raise it after this write. */
+  async closeUsage(run: RunView, signal: AbortSignal): Promise<void> {
+    if (run.status !== undefined) await this.#status(run, { ...run.status, usageFinal: true }, signal);
+  }
+
+  /**
+   * Takes on a run that was made by hand: the finalizer, so that it will be counted, and the UID of its agent. Returns the
+   * run as it is now.
+   */
+  async takeOn(run: RunView, agentUid: string, signal: AbortSignal): Promise<RunView> {
+    const held = isCounted(run) ? run : await this.#hold(run, signal);
+    if (agentUidOf(run) !== undefined) return held;
+    const status: RunStatus = { phase: 'running', ...run.status, agentUid };
+    await this.#status(held, status, signal);
+    return { ...held, status };
+  }
+
+  async #hold(run: RunView, signal: AbortSignal): Promise<RunView> {
+    const { resourceVersion, finalizers = [] } = run.metadata;
+    const body = { metadata: { resourceVersion, finalizers: [...finalizers, FINALIZER_FOLD] } };
+    const held = await this.api.patch(AgentRuns, refOf(run.metadata), body, { type: 'merge', signal });
+    return { ...run, metadata: held.metadata };
+  }
+
+  /** The run is counted: lets it go. A run that is gone is a success. */
+  async release(run: RunView, signal: AbortSignal): Promise<void> {
+    const { resourceVersion, finalizers = [] } = run.metadata;
+    const body = { metadata: { resourceVersion, finalizers: finalizers.filter((name) => name !== FINALIZER_FOLD) } };
+    try {
+      await this.api.patch(AgentRuns, refOf(run.metadata), body, { type: 'merge', signal });
+    } catch (error) {
+      if (!isNotFound(error)) throw error;
+    }
+  }
+
+  /** Lets Kubernetes remove the finished Job and its pod after a while. */
+  async setTtl(job: JobView, signal: AbortSignal): Promise<void> {
+    const body = { metadata: { uid: job.uid }, spec: { ttlSecondsAfterFinished: TTL_SECONDS_AFTER_FINISHED } };
+    await ignoreGone(
+      this.api.patch(Jobs, { namespace: job.namespace, name: job.name }, body, { type: 'merge', signal }),
+    );
+  }
+
+  /** Ends the Job and its pod. */
+  async deleteJob(job: JobView, signal: AbortSignal): Promise<void> {
+    const options = { uid: job.uid, propagationPolicy: 'Background', signal } as const;
+    await ignoreGone(this.api.delete(Jobs, { namespace: job.namespace, name: job.name }, options));
+  }
+
+  async #status(before: RunView, status: RunStatus, signal: AbortSignal): Promise<void> {
+    await patchStatus(this.api, { type: AgentRuns, before, draft: { metadata: before.metadata, status } }, signal);
+  }
+}
+
+/** Gone, or another object by now: nothing is left to do. */
+async function ignoreGone(write: Promise<unknown>): Promise<void> {
+  try {
+    await write;
+  } catch (error) {
+    if (!isNotFound(error) && !isConflict(error)) throw error;
+  }
+}

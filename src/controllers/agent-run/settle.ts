@@ -1,0 +1,69 @@
+/** What is left to do after the end of a run: its Job goes, and a deleted run is counted and released. */
+import { isClaimed } from '../../api/run-status.js';
+import type { ReconcileResult } from '../../runtime/controller.js';
+import type { RunDependencies } from './dependencies.js';
+import type { RunState } from './run-state.js';
+import type { RunWriter } from './run-writer.js';
+import { isCounted } from './views.js';
+import type { RunView } from './views.js';
+
+/** How long folding waits for the last word of the gateway on usage (DESIGN 3, Exact numbers). */
+export const USAGE_WAIT_MS = 120_000;
+/** A cancelled runner that reported its end needs a moment to exit. */
+const CANCELLED_GRACE_SECONDS = 5;
+
+/** Outcomes that the runner itself reports: its pod ends by itself. With any other one the pod has to be ended. */
+const REPORTED: ReadonlySet<string | undefined> = new Set([
+  'Completed',
+  'StepLimitReached',
+  'ModelNotConfigured',
+  'ModelError',
+  'RunnerError',
+  'Interrupted',
+]);
+
+export class Settler {
+  constructor(
+    private readonly deps: Pick<RunDependencies, 'clock' | 'fold'>,
+    private readonly writer: RunWriter,
+  ) {}
+
+  async settle(state: RunState, signal: AbortSignal): Promise<ReconcileResult> {
+    const deleting = state.run.metadata.deletionTimestamp !== undefined;
+    const result = await this.#settleJob(state, deleting, signal);
+    if (!deleting || !isCounted(state.run)) return result;
+    return await this.#fold(state.run, signal);
+  }
+
+  /** The TTL after the outcome, once; a Job that should have ended by now is deleted. */
+  async #settleJob({ job, run, box }: RunState, deleting: boolean, signal: AbortSignal): Promise<ReconcileResult> {
+    if (job === undefined || job.deleting) return {};
+    const seconds = graceSeconds(run, box?.spec.bounds.terminationSeconds ?? 0);
+    const left = Date.parse(run.status?.finishedAt ?? '') + seconds * 1000 - this.deps.clock.now();
+    if (deleting || (job.ended === undefined && !(left > 0))) {
+      await this.writer.deleteJob(job, signal);
+      return {};
+    }
+    if (!job.hasTtl) await this.writer.setTtl(job, signal);
+    return job.ended === undefined ? { requeueAfterMs: left } : {};
+  }
+
+  async #fold(run: RunView, signal: AbortSignal): Promise<ReconcileResult> {
+    if (run.status?.usageFinal !== true) {
+      const left = Date.parse(run.status?.finishedAt ?? '') + USAGE_WAIT_MS - this.deps.clock.now();
+      if (left > 0) return { requeueAfterMs: left };
+      // The write moves the version, so a late write of the gateway conflicts and sees that usage is closed.
+      await this.writer.closeUsage(run, signal);
+      return {};
+    }
+    await this.deps.fold(run, signal);
+    await this.writer.release(run, signal);
+    return {};
+  }
+}
+
+/** How long the pod of an ended run may go on. */
+function graceSeconds(run: RunView, terminationSeconds: number): number {
+  if (run.status?.phase === 'cancelled') return isClaimed(run) ? CANCELLED_GRACE_SECONDS : 0;
+  return REPORTED.has(run.status?.reason) ? terminationSeconds : 0;
+}

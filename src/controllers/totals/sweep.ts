@@ -1,0 +1,65 @@
+/**
+ * Takes UIDs out of `folding` again, once their runs are gone from etcd for good. "Not in my cache" is no proof: a cache may
+ * be older than the run. So the position of the API server is read after the UIDs were seen, and when the cache of runs has
+ * reached that position and has no such run, the run is gone: UIDs never come back. This needs no names of runs, so
+ * what a crash left behind is found as well, and one small read serves all UIDs of an owner.
+ */
+import { AgentRuns } from '../../api/v1alpha1/agent-run.js';
+import type { Informer, KubeApi } from '../../kube/types.js';
+import type { Clock } from '../../runtime/clock.js';
+import type { RunView } from '../agent-run/views.js';
+
+export interface SweepDependencies {
+  api: Pick<KubeApi, 'list'>;
+  clock: Pick<Clock, 'after'>;
+  runs: Pick<Informer<RunView>, 'waitForResourceVersion'> & { hasUid(uid: string): boolean };
+  /** A namespace in which the position is read; it needs no runs. */
+  namespace: string;
+}
+
+/** A quiet watch moves on with the API server's bookmarks, about once a minute: nobody waits that long. */
+const POSITION_WAIT_MS = 1_000;
+
+interface Pending {
+  /** Position of the API server after `uids` were in `folding`. */
+  version: string;
+  uids: readonly string[];
+}
+
+export class FoldingSweep {
+  readonly #pending = new Map<string, Pending>();
+
+  constructor(private readonly deps: SweepDependencies) {}
+
+  /** The UIDs of an owner's `folding` that are confirmed to be gone; empty while the cache is not far enough. */
+  async confirmGone(owner: string, folding: readonly string[], signal: AbortSignal): Promise<ReadonlySet<string>> {
+    const candidates = folding.filter((uid) => !this.deps.runs.hasUid(uid));
+    if (candidates.length === 0) {
+      this.#pending.delete(owner);
+      return new Set();
+    }
+    const pending = this.#pending.get(owner) ?? (await this.#read(owner, candidates, signal));
+    if (!(await this.#isReached(pending.version, signal))) return new Set();
+    this.#pending.delete(owner);
+    return new Set(pending.uids.filter((uid) => !this.deps.runs.hasUid(uid)));
+  }
+
+  /** An empty list still tells the position. */
+  async #read(owner: string, uids: readonly string[], signal: AbortSignal): Promise<Pending> {
+    const { namespace } = this.deps;
+    const list = await this.deps.api.list(AgentRuns, { namespace, fieldSelector: 'metadata.name=-', signal });
+    const pending = { version: list.resourceVersion, uids };
+    this.#pending.set(owner, pending);
+    return pending;
+  }
+
+  async #isReached(version: string, signal: AbortSignal): Promise<boolean> {
+    const bound = new AbortController();
+    const cancel = this.deps.clock.after(POSITION_WAIT_MS, () => bound.abort());
+    try {
+      return await this.deps.runs.waitForResourceVersion(version, AbortSignal.any([signal, bound.signal]));
+    } finally {
+      cancel();
+    }
+  }
+}
