@@ -1,0 +1,222 @@
+/**
+ * The real MCP application on the in-memory API server: two workspaces, keys, Boxes and agents. Tests post raw HTTP at it
+ * and see every read and write that a call made.
+ */
+import type { Express } from 'express';
+import { Registry as PromRegistry } from 'prom-client';
+import request from 'supertest';
+import { hashOfApiKey } from '../../src/api/api-key-validity.js';
+import type { Keyring } from '../../src/api/keyring.js';
+import { AgentRuns } from '../../src/api/v1alpha1/agent-run.js';
+import type { AgentRun } from '../../src/api/v1alpha1/agent-run.js';
+import { AgentTriggerSpec, AgentTriggers } from '../../src/api/v1alpha1/agent-trigger.js';
+import type { AgentTrigger } from '../../src/api/v1alpha1/agent-trigger.js';
+import { AgentSpec, Agents } from '../../src/api/v1alpha1/agent.js';
+import type { Agent } from '../../src/api/v1alpha1/agent.js';
+import { APIKeySpec, APIKeys } from '../../src/api/v1alpha1/api-key.js';
+import type { APIKey } from '../../src/api/v1alpha1/api-key.js';
+import { BoxSpec, Boxes } from '../../src/api/v1alpha1/box.js';
+import { WorkspaceSpec, Workspaces } from '../../src/api/v1alpha1/workspace.js';
+import { createDispatcher } from '../../src/mcp/dispatcher.js';
+import { createToolMetrics } from '../../src/mcp/metrics.js';
+import { createRegistry } from '../../src/mcp/registry.js';
+import type { Registry } from '../../src/mcp/registry.js';
+import { createMcpRouter } from '../../src/mcp/router.js';
+import { createToolServices } from '../../src/mcp/tool-services.js';
+import { createLogger } from '../../src/observability/logger.js';
+import { createHttpMetrics } from '../../src/observability/metrics.js';
+import { createApiApp } from '../../src/processes/api-app.js';
+import { countLiveRuns } from '../../src/services/backlog.js';
+import { createApiCaches } from '../../src/services/caches.js';
+import type { ApiCaches } from '../../src/services/caches.js';
+import { createKeyCheck } from '../../src/services/key-check.js';
+import { KeyedWaiter } from '../../src/services/keyed-waiter.js';
+import type { AgentView, ApiKeyView, RunView } from '../../src/services/views.js';
+import type { Write } from '../../src/services/write-barrier.js';
+import { FakeClock } from './fake-clock.js';
+import { RecordingApi } from './recording-api.js';
+
+export const KEY = `bw_${'k'.repeat(43)}`;
+export const READ_ONLY_KEY = `bw_${'r'.repeat(43)}`;
+export const OTHER_KEY = `bw_${'o'.repeat(43)}`;
+export const PUBLIC_URL = 'https://agents.example.com';
+
+const KEYRING: Keyring = { current: 'k1', keys: new Map([['k1', Buffer.alloc(32, 1)]]) };
+const RESOURCE = { apiVersion: 'boxwright.dev/v1alpha1' };
+
+export interface ToolAnswer {
+  isError: boolean;
+  /** structuredContent, or the parsed error text. */
+  payload: Record<string, unknown>;
+  raw: Record<string, unknown>;
+}
+
+export class McpHarness {
+  readonly clock = new FakeClock(Date.parse('2026-05-01T10:00:00.000Z'));
+  readonly api = new RecordingApi({ clock: this.clock });
+  readonly caches: ApiCaches = createApiCaches((options) => this.api.informer(options));
+  readonly runWaiter = new KeyedWaiter<RunView>(this.caches.AgentRun, this.clock);
+  readonly agentWaiter = new KeyedWaiter<AgentView>(this.caches.Agent, this.clock);
+  /** Every write that passed the barrier. */
+  readonly barriers: Write[] = [];
+  barrierPasses = true;
+  readonly usedKeys: ApiKeyView[] = [];
+  readonly logLines: string[] = [];
+  readonly registry: Registry;
+  readonly app: Express;
+
+  constructor(registry: Registry = createRegistry()) {
+    this.registry = registry;
+    this.#seedAccounts();
+    this.app = this.#build();
+    this.api.clearRecords();
+  }
+
+  #build(): Express {
+    const log = createLogger('api', 'debug', { write: (line) => this.logLines.push(line) });
+    const { api, caches, clock, agentWaiter, runWaiter } = this;
+    const prom = new PromRegistry();
+    const http = createHttpMetrics(prom);
+    const services = createToolServices({
+      caches,
+      api,
+      clock,
+      agentWaiter,
+      runWaiter,
+      publicUrl: PUBLIC_URL,
+      keyring: () => KEYRING,
+      liveRuns: countLiveRuns(caches.AgentRun),
+      barrier: {
+        passed: (write) => {
+          this.barriers.push(write);
+          return Promise.resolve(this.barrierPasses);
+        },
+      },
+    });
+    const dispatcher = createDispatcher({
+      registry: this.registry,
+      services,
+      version: '1.2.3',
+      log,
+      metrics: createToolMetrics(prom),
+      clock,
+    });
+    const keys = createKeyCheck({ caches, api, clock, used: (key) => this.usedKeys.push(key) });
+    return createApiApp({
+      log,
+      webhook: (_request, _response, next) => next(),
+      mcp: createMcpRouter({ keys, dispatcher, http, log, clock }),
+    });
+  }
+
+  #seedAccounts(): void {
+    for (const [workspace, keys] of [
+      ['acme', [KEY, READ_ONLY_KEY]],
+      ['rival', [OTHER_KEY]],
+    ] as const) {
+      this.api.seed(Workspaces, {
+        ...RESOURCE,
+        kind: 'Workspace',
+        metadata: { name: workspace },
+        spec: WorkspaceSpec.parse({}),
+      });
+      for (const key of keys) this.seedKey(workspace, key, { readOnly: key === READ_ONLY_KEY });
+      this.seedBox(`${workspace}-box`, workspace);
+    }
+    this.seedAgent('acme-box', 'greeter');
+    this.seedAgent('rival-box', 'spy');
+  }
+
+  seedKey(workspace: string, key: string, spec: Partial<APIKey['spec']> = {}): APIKey {
+    return this.api.seed(APIKeys, {
+      ...RESOURCE,
+      kind: 'APIKey',
+      metadata: { namespace: `bw-ws-${workspace}`, name: `key-${key.slice(3, 6)}` },
+      spec: APIKeySpec.parse(spec),
+      status: { hash: hashOfApiKey(key), prefix: key.slice(0, 11) },
+    });
+  }
+
+  seedBox(name: string, workspace: string): void {
+    const spec = BoxSpec.parse({ workspace, engine: 'scripted' });
+    this.api.seed(Boxes, { ...RESOURCE, kind: 'Box', metadata: { name }, spec });
+  }
+
+  seedAgent(
+    box: string,
+    name: string,
+    more: { spec?: object; status?: Agent['status']; metadata?: object } = {},
+  ): Agent {
+    return this.api.seed(Agents, {
+      ...RESOURCE,
+      kind: 'Agent',
+      metadata: { namespace: `bw-${box}`, name, ...more.metadata },
+      spec: AgentSpec.parse({ name, ...more.spec }),
+      status: { active: true, ...more.status },
+    });
+  }
+
+  seedTrigger(
+    box: string,
+    agent: string,
+    slug: string,
+    more: { spec?: object; metadata?: object; status?: AgentTrigger['status'] } = {},
+  ): AgentTrigger {
+    return this.api.seed(AgentTriggers, {
+      ...RESOURCE,
+      kind: 'AgentTrigger',
+      metadata: { namespace: `bw-${box}`, name: `${agent}.${slug}`, ...more.metadata },
+      spec: AgentTriggerSpec.parse({
+        agent,
+        name: slug,
+        body: 'do it',
+        tokenId: 'a'.repeat(32),
+        keyId: 'k1',
+        ...more.spec,
+      }),
+      ...(more.status === undefined ? {} : { status: more.status }),
+    });
+  }
+
+  seedRun(
+    box: string,
+    name: string,
+    more: { spec?: Partial<AgentRun['spec']>; status?: AgentRun['status']; metadata?: object } = {},
+  ): AgentRun {
+    return this.api.seed(AgentRuns, {
+      ...RESOURCE,
+      kind: 'AgentRun',
+      metadata: { namespace: `bw-${box}`, name, ...more.metadata },
+      spec: { agent: 'greeter', message: 'hello', ...more.spec },
+      status: more.status ?? { phase: 'running' },
+    });
+  }
+
+  /** Posts a body as it is. */
+  post(body: string | Buffer, key: string | undefined = KEY) {
+    const call = request(this.app).post('/api/mcp/account').set('content-type', 'application/json');
+    if (key !== undefined) call.set('authorization', `Bearer ${key}`);
+    // Raw bytes: the test library would encode a Buffer as JSON.
+    return call.serialize((raw) => raw as unknown as string).send(body);
+  }
+
+  /** One JSON-RPC request; the parsed body. */
+  async rpc(method: string, params?: unknown, key: string = KEY): Promise<Record<string, unknown>> {
+    const response = await this.post(JSON.stringify({ jsonrpc: '2.0', id: 7, method, params }), key);
+    return response.body as Record<string, unknown>;
+  }
+
+  /** One tools/call. */
+  async call(tool: string, args: unknown = {}, key: string = KEY): Promise<ToolAnswer> {
+    const { result } = (await this.rpc('tools/call', { name: tool, arguments: args }, key)) as {
+      result: { content: [{ text: string }]; isError?: boolean; structuredContent?: Record<string, unknown> };
+    };
+    const text = JSON.parse(result.content[0].text) as Record<string, unknown>;
+    return { isError: result.isError === true, payload: text, raw: result };
+  }
+
+  /** verb and resource of every request since the last clearRecords, reads first. */
+  requests(): string[] {
+    return [...this.api.reads, ...this.api.writes].map(({ verb, resource }) => `${verb} ${resource}`);
+  }
+}

@@ -1,0 +1,282 @@
+/** The endpoint without its tools: authentication, JSON-RPC, HTTP (spec 4.1, 5, 7, 9). Literals are those of the spec. */
+import { createServer, request as httpRequest } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import request from 'supertest';
+import { Workspaces } from '../../src/api/v1alpha1/workspace.js';
+import { KEY, McpHarness, OTHER_KEY, READ_ONLY_KEY } from '../builders/mcp-harness.js';
+
+const PATH = '/api/mcp/account';
+const bearer = `Bearer ${KEY}`;
+
+describe('the key is checked first', () => {
+  const harness = new McpHarness();
+  harness.seedKey('acme', 'bw_revoked', { revoked: true });
+  harness.seedKey('acme', 'bw_expired', { expiresAt: '2026-05-01T09:59:59Z' });
+  harness.seedKey('acme', 'bw_misspelt', { expiresAt: 'soon' });
+
+  test.each([
+    ['no header', undefined],
+    ['an empty header', ''],
+    ['another scheme', 'Basic abc'],
+    ['no key', 'Bearer'],
+    ['an unknown key', 'Bearer bad'],
+    ['two words', 'Bearer a b'],
+    ['a revoked key', 'Bearer bw_revoked'],
+    ['an expired key', 'Bearer bw_expired'],
+    ['a key whose expiry cannot be read', 'Bearer bw_misspelt'],
+    ['the key without a scheme', KEY],
+  ])('%s: 401 with a plain text', async (_name, header) => {
+    for (const body of ['{"jsonrpc":"2.0","id":1,"method":"ping"}', '{nope']) {
+      const call = request(harness.app).post(PATH).set('content-type', 'application/json');
+      if (header !== undefined) call.set('authorization', header);
+      const response = await call.send(body);
+      expect(response.status).toBe(401);
+      expect(response.headers['content-type']).toBe('text/plain; charset=utf-8');
+      expect(response.headers['www-authenticate']).toBe('Bearer');
+      expect(response.text).toMatch(/^Unauthorized: [^\n]+\n$/);
+    }
+    expect(harness.requests()).toEqual([]);
+  });
+
+  test.each(['get', 'put', 'patch', 'delete', 'options', 'head'] as const)('%s without a key: 401', async (method) => {
+    expect((await request(harness.app)[method](PATH)).status).toBe(401);
+  });
+
+  test('the answer comes before the body has been sent', async () => {
+    const server = createServer(harness.app).listen(0, '127.0.0.1');
+    await new Promise((resolve) => server.once('listening', resolve));
+    const { port } = server.address() as AddressInfo;
+    const status = await new Promise<number | undefined>((resolve, reject) => {
+      const headers = { authorization: 'Bearer bad', 'content-length': String(8 * 1024 * 1024) };
+      const call = httpRequest({ port, host: '127.0.0.1', path: PATH, method: 'POST', headers }, (response) => {
+        resolve(response.statusCode);
+        call.destroy();
+      });
+      call.on('error', reject);
+      // Eight megabytes are announced, one byte is sent.
+      call.write('{');
+    });
+    server.closeAllConnections();
+    server.close();
+    expect(status).toBe(401);
+  });
+
+  test.each(['bearer', 'BEARER', 'Bearer'])('the scheme %s is accepted', async (scheme) => {
+    const response = await request(harness.app).post(PATH).set('authorization', `${scheme} ${KEY}`).send('{}');
+    expect(response.status).toBe(200);
+  });
+
+  test('the key of a workspace that is being deleted stops working', async () => {
+    const own = new McpHarness();
+    const workspace = own.api.peek(Workspaces, 'rival');
+    if (workspace === undefined) throw new Error('seeded');
+    const metadata = { ...workspace.metadata, deletionTimestamp: '2026-05-01T10:00:00Z' };
+    own.api.seed(Workspaces, { ...workspace, metadata });
+    expect((await own.post('{}', OTHER_KEY)).status).toBe(401);
+  });
+
+  test('every use of a valid key is noted, a refused one is not', async () => {
+    const own = new McpHarness();
+    await own.post('{}');
+    await own.post('{}', 'bad');
+    expect(own.usedKeys.map(({ name }) => name)).toEqual(['key-kkk']);
+  });
+
+  test('a key that another replica revoked is refused live while the watch is behind', async () => {
+    const own = new McpHarness();
+    Object.assign(own.caches.APIKey, { isHealthy: () => false });
+    expect((await own.post('{}')).status).toBe(200);
+    expect(own.requests()).toEqual(['get apikeys']);
+    own.api.vanish(
+      { group: 'boxwright.dev', version: 'v1alpha1', kind: 'APIKey', plural: 'apikeys', namespaced: true },
+      'bw-ws-acme/key-kkk',
+    );
+    expect((await own.post('{}')).status).toBe(401);
+  });
+});
+
+describe('HTTP', () => {
+  const harness = new McpHarness();
+  const ping = '{"jsonrpc":"2.0","id":1,"method":"ping"}';
+
+  test.each(['get', 'put', 'patch', 'delete', 'options', 'head'] as const)('%s with a key: 405', async (method) => {
+    const response = await request(harness.app)[method](PATH).set('authorization', bearer);
+    expect(response.status).toBe(405);
+    expect(response.headers['allow']).toBe('POST');
+    if (method !== 'head') {
+      expect(response.body).toEqual({
+        jsonrpc: '2.0',
+        id: null,
+        error: { code: -32600, message: 'Method not allowed: this endpoint takes POST only' },
+      });
+    }
+  });
+
+  test.each([
+    ['accept */*', { accept: '*/*' }],
+    ['accept only an event stream', { accept: 'text/event-stream' }],
+    ['content type text/plain', { 'content-type': 'text/plain' }],
+    ['an unknown protocol version header', { 'mcp-protocol-version': '2026-07-28' }],
+    ['a session id', { 'mcp-session-id': 'x' }],
+  ])('%s: 200 with JSON', async (_name, headers: Record<string, string>) => {
+    const response = await request(harness.app).post(PATH).set('authorization', bearer).set(headers).send(ping);
+    expect(response.status).toBe(200);
+    expect(response.headers['content-type']).toBe('application/json');
+    expect(response.headers['mcp-session-id']).toBeUndefined();
+    expect(response.headers['etag']).toBeUndefined();
+    expect(response.text).toBe('{"jsonrpc":"2.0","id":1,"result":{}}');
+  });
+
+  test.each([
+    '/.well-known/oauth-protected-resource',
+    '/.well-known/oauth-authorization-server',
+    '/register',
+    '/api/mcp/account/extra',
+    '/%ZZ',
+    '/',
+  ])('%s: 404 with JSON for every method', async (path) => {
+    for (const method of ['get', 'post'] as const) {
+      const response = await request(harness.app)[method](path).set('authorization', bearer);
+      expect(response.status).toBe(404);
+      expect(response.headers['content-type']).toBe('application/json');
+      expect(response.text).toBe('{"error":"not found"}');
+    }
+  });
+
+  test('a body above 8 MB is a JSON-RPC error', async () => {
+    const response = await harness.post(Buffer.alloc(8 * 1024 * 1024 + 1, 32));
+    expect(response.status).toBe(200);
+    expect(response.body).toMatchObject({ id: null, error: { code: -32600 } });
+  });
+
+  test('a body of exactly 8 MB is read', async () => {
+    const body = Buffer.alloc(8 * 1024 * 1024, 32);
+    body.write(ping);
+    expect((await harness.post(body)).text).toBe('{"jsonrpc":"2.0","id":1,"result":{}}');
+  });
+});
+
+describe('JSON-RPC', () => {
+  const harness = new McpHarness();
+
+  test.each(['{nope', '', '\u0000', '{"a":1}}'])('%j is no JSON: -32700 with id null', async (body) => {
+    const response = await harness.post(body);
+    expect(response.status).toBe(200);
+    expect(response.body).toMatchObject({ jsonrpc: '2.0', id: null, error: { code: -32700 } });
+  });
+
+  test('bytes that are not UTF-8: -32700', async () => {
+    expect((await harness.post(Buffer.from([0x22, 0xff, 0x22]))).body).toMatchObject({ error: { code: -32700 } });
+  });
+
+  test.each([
+    '[]',
+    '[{"jsonrpc":"2.0","id":1,"method":"ping"}]',
+    '1',
+    '"x"',
+    'null',
+    '{}',
+    '{"jsonrpc":"2.0","id":{},"method":"ping"}',
+    '{"jsonrpc":"2.0","id":true,"method":"ping"}',
+  ])('%s is no request: -32600 with id null', async (body) => {
+    const response = await harness.post(body);
+    expect(response.status).toBe(200);
+    expect(response.body).toMatchObject({ jsonrpc: '2.0', id: null, error: { code: -32600 } });
+  });
+
+  test.each([
+    '{"id":3,"method":"ping"}',
+    '{"jsonrpc":"1.0","id":3,"method":"ping"}',
+    '{"jsonrpc":"2.0","id":3}',
+    '{"jsonrpc":"2.0","id":3,"method":4}',
+  ])('%s: -32600 with its id', async (body) => {
+    expect((await harness.post(body)).body).toMatchObject({ id: 3, error: { code: -32600 } });
+  });
+
+  test.each(['0', '""', '"a"', '-1', '1.5', 'null', '9007199254740993', '1e400', '"\\u00e9"'])(
+    'id %s comes back as it was',
+    async (id) => {
+      const { text } = await harness.post(`{"params":{"id":5},"jsonrpc":"2.0","id":${id},"method":"ping"}`);
+      expect(text).toBe(`{"jsonrpc":"2.0","id":${id === '"\\u00e9"' ? '"é"' : id},"result":{}}`);
+    },
+  );
+
+  test.each(['resources/list', 'prompts/list', 'server/discover', 'logging/setLevel', 'toString'])(
+    'method %s: -32601 with the id',
+    async (method) => {
+      expect(await harness.rpc(method)).toMatchObject({ jsonrpc: '2.0', id: 7, error: { code: -32601 } });
+    },
+  );
+
+  test.each([
+    ['notifications/initialized', '{"jsonrpc":"2.0","method":"notifications/initialized"}'],
+    ['an unknown notification', '{"jsonrpc":"2.0","method":"notifications/x"}'],
+    ['a posted response', '{"jsonrpc":"2.0","id":1,"result":{}}'],
+    [
+      'a tools/call without id',
+      '{"jsonrpc":"2.0","method":"tools/call","params":{"name":"create_agent","arguments":{"name":"x"}}}',
+    ],
+  ])('%s: 202, empty, nothing happens', async (_name, body) => {
+    const response = await harness.post(body);
+    expect(response.status).toBe(202);
+    expect(response.headers['content-length']).toBe('0');
+    expect(response.headers['content-type']).toBeUndefined();
+    expect(response.text).toBe('');
+    expect(harness.requests()).toEqual([]);
+  });
+});
+
+describe('initialize', () => {
+  const harness = new McpHarness();
+
+  test.each(['2025-06-18', '2025-03-26', '2024-11-05', '2024-10-07'])('%s is echoed', async (protocolVersion) => {
+    const answer = await harness.rpc('initialize', { protocolVersion, capabilities: {}, clientInfo: {} });
+    expect(answer['result']).toEqual({
+      protocolVersion,
+      capabilities: { tools: {} },
+      serverInfo: { name: 'boxwright', version: '1.2.3' },
+    });
+  });
+
+  test.each([['2025-11-25'], ['2026-07-28'], ['1.0.0'], [5], [null], [undefined]])(
+    '%j is answered with 2025-06-18',
+    async (protocolVersion) => {
+      const answer = await harness.rpc('initialize', { protocolVersion });
+      expect(answer).toMatchObject({ result: { protocolVersion: '2025-06-18' } });
+    },
+  );
+
+  test('params may be missing', async () => {
+    expect(await harness.rpc('initialize')).toMatchObject({ result: { protocolVersion: '2025-06-18' } });
+  });
+});
+
+describe('tools/list', () => {
+  test('is the same bytes for every call, key and replica, and makes no request', async () => {
+    const [one, two] = [new McpHarness(), new McpHarness()];
+    const body = '{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"cursor":"x"}}';
+    const texts = [
+      (await one.post(body)).text,
+      (await one.post(body, READ_ONLY_KEY)).text,
+      (await one.post(body, OTHER_KEY)).text,
+      (await two.post(body)).text,
+    ];
+    expect(new Set(texts).size).toBe(1);
+    expect(Object.keys((JSON.parse(texts[0] ?? '') as { result: object }).result)).toEqual(['tools']);
+    expect(one.requests()).toEqual([]);
+  });
+});
+
+describe('logs', () => {
+  test('no line holds a key or a trigger URL, whatever the path', async () => {
+    const harness = new McpHarness();
+    await harness.call('upsert_trigger', { agentId: 'acme-box.greeter', name: 'hook', body: 'secret body' });
+    const { payload } = await harness.call('list_triggers', { agentId: 'acme-box.greeter' });
+    const [{ url }] = payload['triggers'] as [{ url: string }];
+    await request(harness.app).get('/register').set('authorization', bearer);
+    await harness.post('{nope');
+    const text = harness.logLines.join('');
+    expect(text).toContain('"tool":"upsert_trigger"');
+    for (const secret of [KEY, url, url.slice(-43), 'secret body']) expect(text).not.toContain(secret);
+  });
+});
