@@ -1,0 +1,147 @@
+/** The trigger URL in an express app on loopback, with the real services behind it and a counting API server stub. */
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import express from 'express';
+import { agentId, boxNamespace, childName } from '../../../src/api/names.js';
+import type { KubeObject } from '../../../src/api/meta.js';
+import type { AgentRun } from '../../../src/api/v1alpha1/agent-run.js';
+import type { TriggerMethod } from '../../../src/api/v1alpha1/agent-trigger.js';
+import { createLogger } from '../../../src/observability/logger.js';
+import { createTriggerReader } from '../../../src/services/caches.js';
+import { startRun } from '../../../src/services/start-run.js';
+import { tokenMatches, triggerToken } from '../../../src/services/trigger-token.js';
+import type { BacklogCount } from '../../../src/webhook/backlog.js';
+import { createWebhookRouter } from '../../../src/webhook/router.js';
+import { FakeClock } from '../../builders/fake-clock.js';
+
+export const AGENT = { box: 'team', agent: 'cleo' };
+const KEY = Buffer.alloc(32, 7);
+const KEYRING = { current: 'k1', keys: new Map([['k1', KEY]]), key: (id: string) => (id === 'k1' ? KEY : undefined) };
+
+export interface TriggerChange {
+  slug?: string;
+  methods?: readonly TriggerMethod[];
+  enabled?: boolean;
+  tokenId?: string | undefined;
+  keyId?: string | undefined;
+  deleting?: boolean;
+  body?: string;
+}
+
+/** Every effect of the calls, for counting. */
+export interface Effects {
+  creates: AgentRun[];
+  gets: number;
+  hmacs: number;
+  outcomes: string[];
+  http: { route: string; method: string; status: number }[];
+  log: string[];
+}
+
+type TriggerReaderCaches = Parameters<typeof createTriggerReader>[0]['caches'];
+
+function cacheOf(objects: Map<string, unknown>, isHealthy: () => boolean) {
+  return { get: (key: string) => objects.get(key), isHealthy };
+}
+
+export class WebhookServer {
+  readonly clock = new FakeClock(Date.parse('2026-03-04T05:06:07.089Z'));
+  readonly effects: Effects = { creates: [], gets: 0, hmacs: 0, outcomes: [], http: [], log: [] };
+  /** What the API server answers to a create; the object itself by default. */
+  onCreate: (run: AgentRun, signal: AbortSignal | undefined) => Promise<AgentRun> = (run) => Promise.resolve(run);
+  onGet: () => Promise<never> = () => Promise.reject(new Error('no read expected'));
+  backlog: { agent: BacklogCount; box: BacklogCount; installation: BacklogCount } = {
+    agent: { runs: 0, bytes: 0 },
+    box: { runs: 0, bytes: 0 },
+    installation: { runs: 0, bytes: 0 },
+  };
+  healthy = true;
+  readonly #boxes = new Map<string, unknown>([[AGENT.box, { name: AGENT.box, deleting: false }]]);
+  readonly #agents = new Map<string, unknown>();
+  readonly #triggers = new Map<string, unknown>();
+  readonly #server = createServer(this.#app());
+
+  constructor() {
+    const namespace = boxNamespace(AGENT.box);
+    const agent = { name: AGENT.agent, namespace, box: AGENT.box, uid: 'agent-uid', deleting: false, active: true };
+    this.#agents.set(`${namespace}/${AGENT.agent}`, agent);
+  }
+
+  get port(): number {
+    return (this.#server.address() as AddressInfo).port;
+  }
+
+  async start(): Promise<this> {
+    await new Promise<void>((resolve) => this.#server.listen(0, '127.0.0.1', resolve));
+    return this;
+  }
+
+  async stop(): Promise<void> {
+    this.#server.closeAllConnections();
+    await new Promise((resolve) => this.#server.close(resolve));
+  }
+
+  /** Puts a trigger into the cache; returns the path of its URL. */
+  trigger(change: TriggerChange = {}): string {
+    const view = {
+      slug: 'deploy',
+      agent: AGENT.agent,
+      uid: 'trigger-uid',
+      deleting: false,
+      enabled: true,
+      methods: ['POST'],
+      body: 'Look at this.',
+      tokenId: '0123456789abcdef0123456789abcdef',
+      keyId: 'k1',
+      ...change,
+    };
+    this.#triggers.set(`${boxNamespace(AGENT.box)}/${childName(AGENT.agent, view.slug)}`, view);
+    const parts = { agentId: agentId(AGENT), slug: view.slug, tokenId: view.tokenId ?? '' };
+    return `/api/t/${parts.agentId}/${view.slug}/${triggerToken(KEY, parts)}`;
+  }
+
+  #app(): express.Express {
+    const app = express();
+    app.disable('x-powered-by');
+    app.use(createWebhookRouter(this.#deps()));
+    app.use((request, response) => void response.status(418).end(`other: ${request.url}`));
+    return app;
+  }
+
+  #deps(): Parameters<typeof createWebhookRouter>[0] {
+    const { clock, effects } = this;
+    const isHealthy = () => this.healthy;
+    const caches = {
+      Box: cacheOf(this.#boxes, isHealthy),
+      Agent: cacheOf(this.#agents, isHealthy),
+      AgentTrigger: cacheOf(this.#triggers, isHealthy),
+    } as unknown as TriggerReaderCaches;
+    const api = {
+      create: async <T extends KubeObject>(_type: unknown, run: T, options?: { signal?: AbortSignal }): Promise<T> => {
+        effects.creates.push(run as unknown as AgentRun);
+        return (await this.onCreate(run as unknown as AgentRun, options?.signal)) as unknown as T;
+      },
+      get: (): Promise<never> => {
+        effects.gets += 1;
+        return this.onGet();
+      },
+    };
+    return {
+      clock,
+      triggers: createTriggerReader({ caches, api, ensureKey: () => Promise.resolve() }),
+      tokenMatches: (check, presented) => {
+        effects.hmacs += 1;
+        return tokenMatches(KEYRING, check, presented);
+      },
+      backlog: {
+        agent: () => this.backlog.agent,
+        box: () => this.backlog.box,
+        installation: () => this.backlog.installation,
+      },
+      startRun: (request, signal) => startRun({ api, clock, lastOfSession: () => undefined }, request, signal),
+      metrics: { called: (outcome) => void effects.outcomes.push(outcome) },
+      http: { observe: ({ route, method, status }) => void effects.http.push({ route, method, status }) },
+      logger: createLogger('api', 'debug', { write: (line) => void effects.log.push(line) }),
+    };
+  }
+}
