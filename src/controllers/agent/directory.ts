@@ -87,7 +87,7 @@ export class AgentDirectory {
         agents
           .byIndex(BY_NAMESPACE, boxNamespace(box.metadata.name))
           .filter((agent) => agent.metadata.deletionTimestamp === undefined)
-          .map((agent) => entryOf(box, agent)),
+          .map((agent) => entryOf(box, agent, this.#known.get(workspace)?.get(objectKey(agent.metadata)))),
       );
     return standings({ name: workspace, slots: workspaces.get(workspace)?.spec.slots }, entries);
   }
@@ -127,11 +127,15 @@ function handleOf(agent: AgentView): string {
   return agent.spec.handle ?? agent.metadata.name;
 }
 
-function entryOf(box: Box, agent: AgentView): AgentEntry {
+/** What an agent holds is in its status; what was decided here a moment ago is newer than the cache. */
+function entryOf(box: Box, agent: AgentView, decided: Standing | undefined): AgentEntry {
+  const handle = handleOf(agent);
   return {
     key: objectKey(agent.metadata),
     agentId: agentId({ box: box.metadata.name, agent: agent.metadata.name }),
     createdAt: agent.metadata.creationTimestamp ?? '',
-    handle: handleOf(agent),
+    handle,
+    holdsSlot: decided?.active ?? agent.status?.active === true,
+    holdsHandle: (decided ?? agent.status)?.handle === handle,
   };
 }

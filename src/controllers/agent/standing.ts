@@ -12,6 +12,9 @@ export interface AgentEntry {
   createdAt: string;
   /** spec.handle, else the object name. */
   handle: string;
+  /** What the agent was given last; decides only between agents of the same age. */
+  holdsSlot: boolean;
+  holdsHandle: boolean;
 }
 
 export interface WorkspaceSlots {
@@ -30,11 +33,17 @@ export interface Standing {
   conflictsWith?: string;
 }
 
-/** Oldest first; of the same second, by key, so that every controller decides alike. */
-export function byAge(a: Pick<AgentEntry, 'createdAt' | 'key'>, b: Pick<AgentEntry, 'createdAt' | 'key'>): number {
-  const age = Date.parse(a.createdAt) - Date.parse(b.createdAt);
-  if (age !== 0) return age;
-  return a.key < b.key ? -1 : 1;
+/**
+ * Oldest first. Creation times count in seconds: of the same second the agent that holds the thing comes first, so that
+ * a newcomer takes nothing away; then the key decides, so that every controller decides alike.
+ */
+function byAge(holds: 'holdsSlot' | 'holdsHandle'): (a: AgentEntry, b: AgentEntry) => number {
+  return (a, b) => {
+    const age = Date.parse(a.createdAt) - Date.parse(b.createdAt);
+    if (age !== 0) return age;
+    if (a[holds] !== b[holds]) return a[holds] ? -1 : 1;
+    return a.key < b.key ? -1 : 1;
+  };
 }
 
 /** The keys of the agents that hold a slot; `agents` are sorted oldest first. */
@@ -51,11 +60,10 @@ export function resolveHandles(agents: readonly AgentEntry[]): ReadonlyMap<strin
 
 /** Every agent's standing in its workspace, by key. Agents that are being deleted must not be in the list. */
 export function standings(workspace: WorkspaceSlots, agents: readonly AgentEntry[]): Map<string, Standing> {
-  const sorted = [...agents].sort(byAge);
-  const holders = assignSlots(sorted, workspace.slots ?? 0);
-  const owners = resolveHandles(sorted);
+  const holders = assignSlots(agents.toSorted(byAge('holdsSlot')), workspace.slots ?? 0);
+  const owners = resolveHandles(agents.toSorted(byAge('holdsHandle')));
   return new Map(
-    sorted.map((agent) => {
+    agents.map((agent) => {
       const slot = holders.has(agent.key) ? { active: true } : { active: false, inactiveReason: noSlot(workspace) };
       const owner = owners.get(agent.handle);
       const isOwner = owner === undefined || owner.key === agent.key;

@@ -7,6 +7,7 @@ import type { Box } from '../../api/v1alpha1/box.js';
 import type { LimitRange, Namespace, NetworkPolicy, ResourceQuota, ServiceAccount } from '../../kube/core-types.js';
 import { controllerReference } from '../../kube/owner-references.js';
 import type { NamespaceOwner } from '../shared/namespace.js';
+import { parseQuantity } from '../shared/quantity.js';
 import { networkPolicySpecs } from './network-policies.js';
 import type { NetworkSettings } from './network-policies.js';
 
@@ -83,6 +84,21 @@ export function desiredObjects(box: Box, settings: NetworkSettings): BoxObjects 
     },
     limitRange: { apiVersion: 'v1', kind: 'LimitRange', metadata: metadata(LIMIT_RANGE), spec: limitsOf(box) },
   };
+}
+
+/** The fields that hold no amount; the API server would refuse quota and limits with a message about other objects. */
+export function wrongAmounts(spec: Pick<Box['spec'], 'quota' | 'resources'>): string[] {
+  const { quota, resources } = spec;
+  const amounts = {
+    'spec.quota.cpu': quota.cpu,
+    'spec.quota.memory': quota.memory,
+    'spec.resources.cpu': resources.cpu,
+    'spec.resources.memory': resources.memory,
+    'spec.resources.ephemeralStorage': resources.ephemeralStorage,
+  };
+  return Object.entries(amounts)
+    .filter(([, text]) => !((parseQuantity(text) ?? 0) > 0))
+    .map(([field]) => field);
 }
 
 function quotaOf(box: Box): Record<string, string> {

@@ -2,7 +2,6 @@
 import { Boxes } from '../../api/v1alpha1/box.js';
 import type { Box } from '../../api/v1alpha1/box.js';
 import { LimitRanges, NetworkPolicies, ResourceQuotas, ServiceAccounts } from '../../kube/core-types.js';
-import { isInvalid } from '../../kube/errors.js';
 import { CONTINUE, DONE, requeueAfter } from '../../runtime/steps.js';
 import type { Step, StepResult } from '../../runtime/steps.js';
 import type { CountMirror } from '../shared/count-mirror.js';
@@ -15,7 +14,7 @@ import { ensureNamespace } from '../shared/namespace.js';
 import { setReady } from '../shared/ready.js';
 import type { NotReady } from '../shared/ready.js';
 import type { BoxDependencies, BoxInputs } from './dependencies.js';
-import { desiredNamespace, desiredObjects, ownerOf } from './desired.js';
+import { desiredNamespace, desiredObjects, ownerOf, wrongAmounts } from './desired.js';
 import { finalizeBox } from './finalize.js';
 import { INTERNET_POLICY } from './network-policies.js';
 
@@ -65,14 +64,13 @@ export function boxSteps(deps: BoxDependencies, mirror: CountMirror): readonly B
     {
       name: 'objects',
       run: async (draft, _inputs, signal) => {
-        try {
+        const wrong = wrongAmounts(draft.spec);
+        if (wrong.length === 0) {
           await ensureObjects(deps, draft, signal);
           return CONTINUE;
-        } catch (error) {
-          // An amount that is no quantity: only an edit of the Box can help.
-          if (!isInvalid(error)) throw error;
-          return notReady(draft, { reason: 'InvalidSpec', message: (error as Error).message });
         }
+        const message = `${wrong.join(', ')}: not an amount such as 500m, 2 or 512Mi`;
+        return notReady(draft, { reason: 'InvalidSpec', message });
       },
     },
     {

@@ -7,6 +7,7 @@
  * The previous one stays in the bundle until it expires.
  */
 import 'reflect-metadata';
+import type { webcrypto } from 'node:crypto';
 import * as x509 from '@peculiar/x509';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
@@ -154,11 +155,11 @@ function isPastTwoThirds(cert: string, nowMs: number): boolean {
   return nowMs >= notBefore + ((notAfter - notBefore) * 2) / 3;
 }
 
-async function exportKey(key: CryptoKey): Promise<string> {
+async function exportKey(key: webcrypto.CryptoKey): Promise<string> {
   return x509.PemConverter.encode(await crypto.subtle.exportKey('pkcs8', key), 'PRIVATE KEY');
 }
 
-async function importKey(pem: string): Promise<CryptoKey> {
+async function importKey(pem: string): Promise<webcrypto.CryptoKey> {
   const [der] = x509.PemConverter.decode(pem);
   if (der === undefined) throw new Error('the private key of the CA is not PEM');
   return await crypto.subtle.importKey('pkcs8', der, EC_P256, false, ['sign']);

@@ -1,7 +1,9 @@
 /** Writing the status of a custom resource without touching what others own in it. */
 import { isDeepStrictEqual } from 'node:util';
 import type { Resource, ResourceType } from '../../api/meta.js';
+import { isNotFound } from '../../kube/errors.js';
 import type { KubeApi } from '../../kube/types.js';
+import { refOf } from './finalizer.js';
 
 /**
  * The merge patch from one status to another: only top-level fields that differ, null for removed ones. Fields of other
@@ -21,7 +23,10 @@ export function statusDiff(
   return patch;
 }
 
-/** Patches what changed; the draft's resourceVersion is the precondition (409 when somebody was faster). */
+/**
+ * Patches what changed; the draft's resourceVersion is the precondition (409 when somebody was faster). An object that is
+ * gone has no status to write.
+ */
 export async function patchStatus<S extends object, T extends Resource<unknown, S>>(
   api: Pick<KubeApi, 'patch'>,
   change: { type: ResourceType<T>; before: { status?: S }; draft: Pick<T, 'metadata'> & { status?: S } },
@@ -33,7 +38,11 @@ export async function patchStatus<S extends object, T extends Resource<unknown, 
     change.draft.status as Record<string, unknown> | undefined,
   );
   if (Object.keys(status).length === 0) return;
-  const ref = { name: metadata.name, ...(metadata.namespace === undefined ? {} : { namespace: metadata.namespace }) };
+  const ref = refOf(metadata);
   const body = { metadata: { resourceVersion: metadata.resourceVersion }, status };
-  await api.patch(change.type, ref, body, { type: 'merge', subresource: 'status', signal });
+  try {
+    await api.patch(change.type, ref, body, { type: 'merge', subresource: 'status', signal });
+  } catch (error) {
+    if (!isNotFound(error)) throw error; // it is gone, and the cache does not know yet
+  }
 }
