@@ -173,6 +173,10 @@ describe('a call that is not meant', () => {
 });
 
 describe('the one 404', () => {
+  const tokenOfAnother = () => {
+    server.trigger();
+    return server.trigger({ slug: 'other', tokenId: 'f'.repeat(32) }).replace('/other/', '/deploy/');
+  };
   /** Calls of a URL that fires nothing; each has its own path and the same work. */
   const refused: [string, () => string][] = [
     ['an unknown Box', () => server.trigger().replace('team.', 'other.')],
@@ -181,10 +185,7 @@ describe('the one 404', () => {
     ['a wrong token', () => `${server.trigger().slice(0, -1)}!`],
     ['no token', () => server.trigger().split('/').slice(0, -1).join('/')],
     ['an empty token', () => `${server.trigger().split('/').slice(0, -1).join('/')}/`],
-    [
-      'the token of another trigger',
-      () => server.trigger({ slug: 'other' }).replace('/other/', '/deploy/') + withDeploy(),
-    ],
+    ['the token of another trigger', tokenOfAnother],
     ['a disabled trigger', () => server.trigger({ enabled: false })],
     ['a trigger that is being deleted', () => server.trigger({ deleting: true })],
     ['a trigger without a token yet', () => server.trigger({ tokenId: undefined })],
@@ -197,8 +198,6 @@ describe('the one 404', () => {
     ['a slash at the end', () => `${server.trigger()}/`],
     ['the bare prefix', () => '/api/t'],
   ];
-  const withDeploy = () => (server.trigger({ tokenId: 'f'.repeat(32) }), '');
-
   it.each(refused)('answers %s', async (_name, path) => {
     const answer = await post(path(), 'x', ['Content-Type: text/plain']);
     expect(answer.bytes).toBe(
@@ -241,6 +240,24 @@ describe('the one 404', () => {
     expect((await answered).status).toBe(404);
     expect(new Set(server.effects.creates.map((run) => run.metadata.name)).size).toBe(1);
     expect(server.effects).toMatchObject({ gets: 1, outcomes: ['no_answer'] });
+  });
+
+  it('does not come when the run was stored and only the answer got lost', async () => {
+    const path = server.trigger();
+    server.onGet = () => Promise.resolve(server.effects.creates[0] as never);
+    const asked = new Promise<void>((resolve) => {
+      server.onCreate = () => {
+        resolve();
+        return Promise.reject(new KubeConnectionError('reset', 'network'));
+      };
+    });
+    const answered = post(path, 'x');
+    await asked;
+    await server.clock.advance(15_000);
+    const answer = await answered;
+    expect(answer.status).toBe(202);
+    expect(answer.body).toContain(`"runId":"${server.effects.creates[0]?.metadata.name}"`);
+    expect(server.effects).toMatchObject({ gets: 1, outcomes: ['fired'] });
   });
 
   it('ends the life of a rotated URL at once', async () => {

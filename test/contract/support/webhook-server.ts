@@ -16,7 +16,7 @@ import { FakeClock } from '../../builders/fake-clock.js';
 
 export const AGENT = { box: 'team', agent: 'cleo' };
 const KEY = Buffer.alloc(32, 7);
-const KEYRING = { current: 'k1', keys: new Map([['k1', KEY]]), key: (id: string) => (id === 'k1' ? KEY : undefined) };
+const KEYRING = { current: 'k1', keys: new Map([['k1', KEY]]) };
 
 export interface TriggerChange {
   slug?: string;
