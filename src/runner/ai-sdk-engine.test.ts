@@ -183,6 +183,11 @@ test('a model that calls tools in spite of that ends there, with its last text',
   expect(outcome).toMatchObject({ reason: 'StepLimitReached', output: 'Looking.', steps: 2 });
 });
 
+test('what such a model says beside the call is its last text', async () => {
+  const last = { text: 'I would go on.', ...(ask('echo', { text: '2' }) as object) };
+  expect((await run([ask('echo', { text: '1' }), last], { stepLimit: 2 })).outcome.output).toBe('I would go on.');
+});
+
 test('one step of one, without tools, is complete', async () => {
   expect((await run([{ text: 'Hi.' }], { stepLimit: 1, tools: [] })).outcome.reason).toBe('Completed');
 });
@@ -214,15 +219,18 @@ describe('a model call that fails', () => {
     expect(told.map((entry) => entry.type)).toEqual(['tool', 'message', 'message', 'step']);
   });
 
-  test('with the reason of the gateway carries that reason and its words', async () => {
-    const body = JSON.stringify({ error: { type: 'ModelNotConfigured', message: 'Set spec.engine of Box b.' } });
-    expect((await run([{ status: 400, body }])).outcome).toEqual({
-      reason: 'ModelNotConfigured',
-      message: 'Set spec.engine of Box b.',
-      output: null,
-      steps: 0,
-    });
-  });
+  test.each(['ModelNotConfigured', 'StepLimitReached'])(
+    'with %s of the gateway has that reason and its words',
+    async (type) => {
+      const body = JSON.stringify({ error: { type, message: 'Set spec.engine of Box b.' } });
+      expect((await run([{ status: 400, body }])).outcome).toEqual({
+        reason: type,
+        message: 'Set spec.engine of Box b.',
+        output: null,
+        steps: 0,
+      });
+    },
+  );
 
   test.each([
     ['an error page', { status: 500, body: '<html>oops</html>' }],

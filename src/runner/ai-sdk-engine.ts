@@ -19,7 +19,10 @@ export function createAiSdkEngine(fetch: typeof globalThis.fetch): Engine {
       } catch (error) {
         if (signal.aborted) return { reason: 'Aborted', message: '', output: loop.output, steps: loop.steps };
         // The model wanted tools in the last step, in which it had none: that is the limit, and no failure of the model.
-        if (ToolChoiceViolationError.isInstance(error)) return loop.limited(input.stepLimit);
+        if (ToolChoiceViolationError.isInstance(error)) {
+          loop.hear(error.content.map((part) => (part.type === 'text' ? part.text : '')).join(''));
+          return loop.limited(input.stepLimit);
+        }
         return { ...describeFailure(error), output: loop.output, steps: loop.steps };
       }
     },
@@ -98,6 +101,11 @@ class Loop {
     this.#hooks = hooks;
   }
 
+  /** The last text that is not empty is the output. */
+  hear(text: string): void {
+    if (text !== '') this.output = text;
+  }
+
   async onToolEnd(event: ToolEnd): Promise<void> {
     const outcome = callOutcome(event.toolOutput);
     this.#calls.set(event.toolCall.toolCallId, outcome);
@@ -112,7 +120,7 @@ class Loop {
 
   async onStepEnd(step: StepEnd): Promise<void> {
     this.steps += 1;
-    if (step.text !== '') this.output = step.text;
+    this.hear(step.text);
     await this.#recordRefusedCalls(step);
     if (step.text !== '' || step.toolCalls.length > 0) await this.#hooks.onMessage(assistantMessage(step));
     for (const call of step.toolCalls) {
@@ -243,7 +251,9 @@ function describeFailure(error: unknown): Pick<EngineOutcome, 'reason' | 'messag
   const body = parseJson(error.responseBody ?? '') as
     { error?: { type?: unknown; message?: unknown } } | null | undefined;
   const message = typeof body?.error?.message === 'string' ? body.error.message : error.message;
-  if (body?.error?.type === 'ModelNotConfigured') return { reason: 'ModelNotConfigured', message };
+  const type = body?.error?.type;
+  // The gateway counts too: it can be a step ahead when an answer got lost on its way.
+  if (type === 'ModelNotConfigured' || type === 'StepLimitReached') return { reason: type, message };
   const status = error.statusCode === undefined || error.statusCode === 200 ? '' : ` (HTTP ${error.statusCode})`;
   return { reason: 'ModelError', message: `The model call failed${status}: ${message}` };
 }
