@@ -57,7 +57,7 @@ export class ServedRuns {
     const owner = ownerOf(run);
     if (claim === undefined) throw new Error(`run ${run.metadata.name} is not claimed`);
     const known = this.#runs.get(objectKey(owner));
-    if (known !== undefined && known.uid === owner.uid && known.epoch === claim.epoch) return known;
+    if (known !== undefined && known.uid === owner.uid && known.epoch >= claim.epoch) return known;
     known?.call?.abort();
     const now = this.#options.clock.monotonic();
     const served: ServedRun = {
