@@ -1,0 +1,30 @@
+/** The name of a tick's run: the same one whoever computes it, and not to be guessed (DESIGN 3, Schedules). */
+import { createHmac } from 'node:crypto';
+import { ulid } from '../api/ulid.js';
+
+/** Part of the signed text, so that this HMAC never equals one that the same key makes for something else. */
+const VERSION = 'boxwright-schedule-run-v1';
+const ULID_RANDOM_BYTES = 10;
+
+export interface TickRun {
+  /** The Agent's object name. */
+  agent: string;
+  /** UID of the AgentSchedule. */
+  scheduleUid: string;
+  /** Milliseconds. */
+  tick: number;
+  /** Counts names of this tick that somebody else's run has; 0 at first. */
+  attempt: number;
+}
+
+/** `<agent>-<ulid>`: the tick is the ULID's time, an HMAC of schedule, tick and attempt its random part. */
+export function tickRunName(key: Uint8Array, { agent, scheduleUid, tick, attempt }: TickRun): string {
+  const mac = createHmac('sha256', key);
+  for (const part of [VERSION, scheduleUid, String(tick), String(attempt)]) {
+    const bytes = Buffer.from(part);
+    const length = Buffer.alloc(4);
+    length.writeUInt32BE(bytes.length);
+    mac.update(length).update(bytes);
+  }
+  return `${agent}-${ulid(tick, mac.digest().subarray(0, ULID_RANDOM_BYTES))}`;
+}
