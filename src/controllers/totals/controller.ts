@@ -90,7 +90,7 @@ export function createTotalsController(deps: TotalsDependencies): ControllerPart
       }
       const { folding, requeueAfterMs } = await nextFolding(key, owner.status?.folding ?? [], signal);
       const next = { ...kind.mirrored(ownerKey), ...(folding === undefined ? {} : { folding }) };
-      await writeChanges(deps.api, kind.type, owner, next, signal);
+      await writeChanges(deps.api, { type: kind.type, owner, next }, signal);
       return requeueAfterMs === undefined ? {} : { requeueAfterMs };
     },
   };
@@ -116,12 +116,16 @@ export function createTotalsController(deps: TotalsDependencies): ControllerPart
   }
 }
 
-/** Only fields that differ, under the version that was seen; null takes a field away. */
+interface OwnerChange {
+  type: ResourceType;
+  owner: OwnerView;
+  next: Record<string, unknown>;
+}
+
+/** Only fields that differ, under the version that was seen. */
 async function writeChanges(
   api: Pick<KubeApi, 'patch'>,
-  type: ResourceType,
-  owner: OwnerView,
-  next: Record<string, unknown>,
+  { type, owner, next }: OwnerChange,
   signal: AbortSignal,
 ): Promise<void> {
   const status = statusDiff(owner.status as Record<string, unknown> | undefined, { ...owner.status, ...next });

@@ -1,0 +1,53 @@
+/** Settings of the controller process (environment `BOXWRIGHT_…`). */
+import { z } from 'zod';
+import { INTERNAL_PORT } from '../protocol/pod.js';
+
+const CIDR = /^[0-9a-fA-F.:]+\/\d{1,3}$/;
+
+export const ControllerConfig = z.object({
+  releaseNamespace: z.string().min(1).describe('Namespace of the installation: its Secrets and the Lease are there.'),
+  podName: z.string().min(1).describe('Name of this pod: the identity in the Lease.'),
+  podUid: z.string().optional().describe('UID of this pod.'),
+  podIp: z.string().optional().describe('Address of this pod.'),
+  serviceAccount: z
+    .string()
+    .min(1)
+    .default('boxwright-controller')
+    .describe(
+      'Service account of this process: it gets its rights to Secrets of workspace namespaces by RoleBindings.',
+    ),
+  runImage: z.string().min(1).describe('Image of run pods.'),
+  runImagePullPolicy: z
+    .enum(['Always', 'IfNotPresent', 'Never'])
+    .default('IfNotPresent')
+    .describe('imagePullPolicy of run pods.'),
+  gatewayService: z.string().min(1).default('boxwright-gateway').describe("Name of the gateway's Service."),
+  maxRunning: z.coerce
+    .number()
+    .int()
+    .min(1)
+    .max(100_000)
+    .default(100)
+    .describe('Runs of the whole installation that may work at once; further ones queue.'),
+  clusterCidrs: z
+    .string()
+    .default('')
+    .transform((text) =>
+      text
+        .split(',')
+        .map((part) => part.trim())
+        .filter((part) => part !== ''),
+    )
+    .pipe(z.array(z.string().regex(CIDR, 'must be ranges in CIDR notation, separated by commas')))
+    .describe('Ranges of nodes, pods and services that runs must never reach, separated by commas.'),
+  internalPort: z.coerce
+    .number()
+    .int()
+    .min(0)
+    .max(65_535)
+    .default(INTERNAL_PORT)
+    .describe('Port of probes and metrics.'),
+  kubeconfig: z.string().optional().describe('Path of a kubeconfig; the service account of the pod when absent.'),
+  logLevel: z.enum(['error', 'warn', 'info', 'debug']).default('info').describe('Lowest level of the logs.'),
+});
+export type ControllerConfig = z.output<typeof ControllerConfig>;

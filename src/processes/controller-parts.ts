@@ -1,0 +1,108 @@
+/** All controllers of the installation, wired to one set of informers. */
+import { Boxes } from '../api/v1alpha1/box.js';
+import type { KubeObject } from '../api/meta.js';
+import { createRunControllers } from '../controllers/agent-run/controller.js';
+import { jobInformer, podInformer, runInformer } from '../controllers/agent-run/views.js';
+import { createAgentTriggerController } from '../controllers/agent-trigger/controller.js';
+import { createAgentController } from '../controllers/agent/controller.js';
+import { createAPIKeyController } from '../controllers/api-key/controller.js';
+import { createBoxController } from '../controllers/box/controller.js';
+import type { ControllerConfig } from '../controllers/config.js';
+import { createInstallationController } from '../controllers/installation/controller.js';
+import { createJobSettings } from '../controllers/job-settings.js';
+import type { ControllerPart } from '../controllers/shared/controller-part.js';
+import * as informers from '../controllers/shared/informers.js';
+import { createTotalsController } from '../controllers/totals/controller.js';
+import { Folder } from '../controllers/totals/fold.js';
+import { createWorkspaceController } from '../controllers/workspace/controller.js';
+import { isNotFound } from '../kube/errors.js';
+import type { Cache, Informer, InformerOptions, KubeApi } from '../kube/types.js';
+import type { Logger } from '../observability/logger.js';
+import type { Clock } from '../runtime/clock.js';
+
+export type InformerFactory = <T extends KubeObject, P>(options: InformerOptions<T, P>) => Informer<P>;
+
+export type ControllerCaches = ReturnType<typeof createControllerCaches>;
+
+/** One informer per kind, whoever reads it. */
+export function createControllerCaches(open: InformerFactory) {
+  return {
+    workspaces: open(informers.workspaceInformer),
+    boxes: open(informers.boxInformer),
+    agents: open(informers.agentInformer),
+    triggers: open(informers.triggerInformer),
+    apiKeys: open(informers.apiKeyInformer),
+    runs: open(runInformer),
+    jobs: open(jobInformer),
+    pods: open(podInformer),
+    namespaces: open(informers.namespaceInformer),
+    serviceAccounts: open(informers.serviceAccountInformer),
+    networkPolicies: open(informers.networkPolicyInformer),
+    resourceQuotas: open(informers.resourceQuotaInformer),
+    limitRanges: open(informers.limitRangeInformer),
+    roleBindings: open(informers.roleBindingInformer),
+  };
+}
+
+export interface ControllerPartsDependencies {
+  /** Its writes fail while this process does not lead. */
+  api: KubeApi;
+  caches: ControllerCaches;
+  config: ControllerConfig;
+  clock: Clock;
+  log: Logger;
+}
+
+/** In no special order: every part is level-triggered and waits for what it needs. */
+export function createControllerParts({
+  api,
+  caches,
+  config,
+  clock,
+  log,
+}: ControllerPartsDependencies): ControllerPart[] {
+  const common = { api, caches, clock, log };
+  const namespace = config.releaseNamespace;
+  const installation = createInstallationController({ ...common, namespace, gatewayService: config.gatewayService });
+  const folder = new Folder(api, (box, signal) => workspaceOf(api, caches.boxes, box, signal));
+  const runs = createRunControllers({
+    ...common,
+    maxRunning: config.maxRunning,
+    fold: (run, signal) => folder.fold(run, signal),
+    jobSettings: createJobSettings({ api, clock, config, caBundle: () => installation.caBundle() }),
+  });
+  return [
+    installation,
+    createWorkspaceController({ ...common, identity: { serviceAccount: config.serviceAccount, namespace } }),
+    createAPIKeyController(common),
+    createBoxController({
+      ...common,
+      counts: runs.counts,
+      network: { gateway: { namespace, podLabels: GATEWAY_PODS }, clusterCidrs: config.clusterCidrs },
+    }),
+    createAgentController(common),
+    createAgentTriggerController({ ...common, keyIds: () => installation.keyIds() }),
+    runs.runs,
+    runs.admission,
+    createTotalsController({ ...common, releaseNamespace: namespace }),
+  ];
+}
+
+const GATEWAY_PODS = { 'app.kubernetes.io/name': 'boxwright', 'app.kubernetes.io/component': 'gateway' };
+
+/** The Workspace of a Box; undefined when the Box is gone. */
+async function workspaceOf(
+  api: Pick<KubeApi, 'get'>,
+  boxes: Pick<Cache<{ spec: { workspace: string } }>, 'get'>,
+  name: string,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  const known = boxes.get(name);
+  if (known !== undefined) return known.spec.workspace;
+  try {
+    return (await api.get(Boxes, { name }, { signal })).spec.workspace;
+  } catch (error) {
+    if (isNotFound(error)) return undefined;
+    throw error;
+  }
+}

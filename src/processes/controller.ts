@@ -1,0 +1,151 @@
+/**
+ * The process `boxwright controller`: composition only. Every replica keeps the caches warm; the one that holds the Lease
+ * runs all controllers. Who loses the Lease ends: a clean start is simpler than a clean retreat.
+ */
+import type { Registry } from 'prom-client';
+import { loadConfig } from '../config/env.js';
+import { ControllerConfig } from '../controllers/config.js';
+import { createKubeApi } from '../kube/client.js';
+import { createInformer } from '../kube/informer.js';
+import { leaderOnlyWrites } from '../kube/leader-only-writes.js';
+import { loadConnection } from '../kube/kube-config.js';
+import { createLeaseStore } from '../kube/lease-store.js';
+import { createTransport } from '../kube/transport.js';
+import type { Informer, KubeApi } from '../kube/types.js';
+import { createLogger } from '../observability/logger.js';
+import type { Logger } from '../observability/logger.js';
+import { createControllerMetrics, createKubeMetrics, createRegistry } from '../observability/metrics.js';
+import { startInternalServer } from '../observability/probes.js';
+import type { InternalServer, Problem } from '../observability/probes.js';
+import { systemClock } from '../runtime/clock.js';
+import type { Clock } from '../runtime/clock.js';
+import { LeaderElector } from '../runtime/leader-elector.js';
+import { Manager } from '../runtime/manager.js';
+import type { Runnable } from '../runtime/manager.js';
+import { createControllerCaches, createControllerParts } from './controller-parts.js';
+import type { ControllerCaches, InformerFactory } from './controller-parts.js';
+import { LeaderWork, replayable } from './leader-work.js';
+
+export const CONTROLLER_LEASE = 'boxwright-controller';
+
+export interface ControllerProcessDeps {
+  config: ControllerConfig;
+  api: KubeApi;
+  informer: InformerFactory;
+  clock: Clock;
+  registry: Registry;
+  log: Logger;
+  /** The Lease is lost: the process has to end. */
+  onLost: (error: Error) => void;
+}
+
+export interface ControllerProcess {
+  /** In the order of their start; they stop in the reverse order. */
+  groups: { name: string; runnables: Runnable[] }[];
+  isLeading: () => boolean;
+}
+
+/** Everything of the process but its connection to the cluster. */
+export function createControllerProcess(deps: ControllerProcessDeps): ControllerProcess {
+  const { config, clock, log, registry } = deps;
+  const replays: (() => void)[] = [];
+  const caches = createControllerCaches((options) => {
+    const { informer, replay } = replayable(deps.informer(options));
+    replays.push(replay);
+    return informer;
+  });
+  const metrics = createControllerMetrics(registry);
+  const api = leaderOnlyWrites(deps.api, () => elector.isLeading());
+  const work = new LeaderWork({
+    parts: createControllerParts({ api, caches, config, clock, log }),
+    replays,
+    clock,
+    log,
+    metrics,
+  });
+  const elector = new LeaderElector({
+    name: CONTROLLER_LEASE,
+    identity: config.podName,
+    store: createLeaseStore(deps.api, { namespace: config.releaseNamespace, name: CONTROLLER_LEASE }),
+    clock,
+    log,
+    metrics,
+    onStartedLeading: () => work.start(),
+    onStoppedLeading: async (why) => {
+      await work.stop();
+      if (why === 'lost') deps.onLost(new Error(`the Lease ${CONTROLLER_LEASE} was lost`));
+    },
+  });
+  return {
+    groups: [
+      { name: 'probes', runnables: [internalServer(deps, caches)] },
+      { name: 'caches', runnables: cacheRunnables(caches) },
+      { name: 'leader', runnables: [{ name: 'elector', start: () => elector.start(), stop: () => elector.stop() }] },
+    ],
+    isLeading: () => elector.isLeading(),
+  };
+}
+
+function cacheRunnables(caches: ControllerCaches): Runnable[] {
+  return Object.entries(caches).map(([name, informer]: [string, Informer<unknown>]) => ({
+    name: `informer ${name}`,
+    start: async () => {
+      informer.start();
+      await informer.synced;
+    },
+    stop: () => informer.stop(),
+  }));
+}
+
+/** A replica that waits is ready as well: it is there to take over. */
+function cacheProblems(caches: ControllerCaches): Problem[] {
+  return Object.entries(caches)
+    .filter(([, informer]) => !informer.isHealthy())
+    .map(([name]) => ({ check: `informer ${name}`, message: 'has no current view of the cluster' }));
+}
+
+function internalServer({ config, registry, clock, log }: ControllerProcessDeps, caches: ControllerCaches): Runnable {
+  let server: InternalServer | undefined;
+  return {
+    name: 'internal server',
+    start: async () => {
+      server = await startInternalServer({
+        port: config.internalPort,
+        registry,
+        live: () => [],
+        ready: () => cacheProblems(caches),
+        logger: log,
+        clock,
+      });
+    },
+    stop: async () => server?.stop(),
+  };
+}
+
+/** Runs until SIGTERM or until the Lease is lost; resolves with the exit code. */
+export async function runController(env: Readonly<Record<string, string | undefined>>): Promise<number> {
+  const config = loadConfig(ControllerConfig, env);
+  const clock = systemClock;
+  const log = createLogger('controller', config.logLevel);
+  const registry = createRegistry('controller');
+  const metrics = createKubeMetrics(registry);
+  const connection = await loadConnection({
+    clock,
+    env: { ...env },
+    ...(config.kubeconfig === undefined ? {} : { kubeconfig: config.kubeconfig }),
+  });
+  const transport = createTransport(connection, { clock, userAgent: 'boxwright-controller', metrics });
+  const manager = new Manager({ log, clock });
+  const { groups } = createControllerProcess({
+    config,
+    api: createKubeApi(transport),
+    informer: (options) => createInformer(transport, options, { clock, log, metrics }),
+    clock,
+    registry,
+    log,
+    onLost: (error) => manager.fail(error),
+  });
+  manager.addGroup('transport', [{ name: 'transport', start: () => undefined, stop: () => transport.close() }]);
+  for (const group of groups) manager.addGroup(group.name, group.runnables);
+  return await manager.run();
+}
