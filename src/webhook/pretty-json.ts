@@ -23,10 +23,14 @@ export function prettyJson(text: string, limit: number): PrettyJson {
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 const NUMBER = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
+const SPACE = /[ \t\n\r]*/y;
 const WORDS = ['true', 'false', 'null'];
 /** Longer numbers are no JSON that a sender means; the bound keeps one number from being most of the work. */
 const MAX_NUMBER = 1024;
 const ESCAPES = new Set(Buffer.from('"\\/bfnrtu'));
+
+/** A new line with the indentation of each depth. */
+const NEWLINES = Array.from({ length: MAX_JSON_DEPTH + 1 }, (_, depth) => `\n${'  '.repeat(depth)}`);
 
 /** Both are thrown inside the printer and never outside of it. */
 class NotJson extends Error {}
@@ -115,16 +119,30 @@ class JsonPrinter {
     // The rest of a string that alone fills the output is not looked at.
     const stop = Math.min(this.#text.length, start + this.#limit);
     while (this.#at < stop) {
+      this.#skipPlain(stop);
+      if (this.#at >= stop) break;
       const code = this.#text.charCodeAt(this.#at);
       if (code < 0x20) throw new NotJson();
       this.#at += 1;
       this.steps += 1;
       if (code === QUOTE) return this.#emit(this.#text.slice(start, this.#at));
-      if (code === BACKSLASH) this.#escape();
+      this.#escape();
     }
     if (this.#at >= this.#text.length) throw new NotJson();
     this.#emit(this.#text.slice(start, this.#at));
     throw new Full();
+  }
+
+  /** Moves to the next quote, backslash or control character, or to `stop`. */
+  #skipPlain(stop: number): void {
+    const text = this.#text;
+    let at = this.#at;
+    for (; at < stop; at++) {
+      const code = text.charCodeAt(at);
+      if (code === QUOTE || code === BACKSLASH || code < 0x20) break;
+    }
+    this.steps += at - this.#at;
+    this.#at = at;
   }
 
   #escape(): void {
@@ -152,10 +170,10 @@ class JsonPrinter {
   }
 
   #skipSpace(): void {
-    while (this.#at < this.#text.length && ' \t\n\r'.includes(this.#text.charAt(this.#at))) {
-      this.#at += 1;
-      this.steps += 1;
-    }
+    SPACE.lastIndex = this.#at;
+    SPACE.test(this.#text);
+    this.steps += SPACE.lastIndex - this.#at;
+    this.#at = SPACE.lastIndex;
   }
 
   #expect(character: string): void {
@@ -169,7 +187,7 @@ class JsonPrinter {
   }
 
   #newline(): void {
-    this.#emit(`\n${'  '.repeat(this.#open.length)}`);
+    this.#emit(NEWLINES[this.#open.length] ?? '');
   }
 
   #emit(text: string): void {
