@@ -10,7 +10,10 @@ export type Logger = Pick<PinoLogger, 'debug' | 'info' | 'warn' | 'error' | 'chi
 const SECRETS: readonly [RegExp, string][] = [
   [/\bbw_[A-Za-z0-9_-]{20,}/g, 'bw_[redacted]'],
   // Slashes may be escaped for JSON or for a URL; the pattern of the route stays readable.
-  [/((?:\\{0,8}\/|%2F)api(?:\\{0,8}\/|%2F)t(?:\\{0,8}\/|%2F))(?!:agent_id\/:slug\/:token)(?:[^\s"'\\]|\\{1,8}\/)*/gi, '$1[redacted]'],
+  [
+    /((?:\\{0,8}\/|%2F)api(?:\\{0,8}\/|%2F)t(?:\\{0,8}\/|%2F))(?!:agent_id\/:slug\/:token)(?:[^\s"'\\]|\\{1,8}\/)*/gi,
+    '$1[redacted]',
+  ],
   [/\b(bearer)\s+[^\s"'\\]+/gi, '$1 [redacted]'],
   [/\beyJ[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+/g, '[redacted token]'],
   [/-----BEGIN [A-Z ]*PRIVATE KEY-----[^-]*-----END [A-Z ]*PRIVATE KEY-----/g, '[redacted key]'],
