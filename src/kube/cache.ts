@@ -76,7 +76,7 @@ export class ObjectCache<P> implements Cache<P> {
 
   /** Makes the store equal to a full list: additions, changes and deletions are told, unchanged objects are not. */
   replaceAll(list: ReadonlyMap<string, { value: P; version: string }>): void {
-    for (const key of [...this.#entries.keys()]) {
+    for (const key of this.#entries.keys()) {
       if (!list.has(key)) this.delete(key);
     }
     for (const [key, entry] of list) {
@@ -88,10 +88,7 @@ export class ObjectCache<P> implements Cache<P> {
 
   /** Tells the listeners every object again, as an unchanged change: the periodic resync. */
   replay(): void {
-    for (const [key, entry] of [...this.#entries]) {
-      if (this.#entries.get(key) !== entry) continue;
-      this.#tell({ key, previous: entry.value, current: entry.value });
-    }
+    for (const [key, { value }] of this.#entries) this.#tell({ key, previous: value, current: value });
   }
 
   #store(key: string, entry: Entry<P>): void {
@@ -104,7 +101,7 @@ export class ObjectCache<P> implements Cache<P> {
   }
 
   #tell(change: CacheChange<P>): void {
-    for (const listener of [...this.#listeners]) {
+    for (const listener of this.#listeners) {
       try {
         listener(change);
       } catch (error) {

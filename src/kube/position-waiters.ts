@@ -39,12 +39,12 @@ export class PositionWaiters {
     const position = parseVersion(resourceVersion);
     if (position === undefined) return;
     this.#position = position;
-    for (const waiter of [...this.#waiters]) if (waiter.target <= position) waiter.settle(true);
+    for (const waiter of this.#waiters) if (waiter.target <= position) waiter.settle(true);
   }
 
   close(): void {
     this.#closed = true;
-    for (const waiter of [...this.#waiters]) waiter.settle(false);
+    for (const waiter of this.#waiters) waiter.settle(false);
   }
 }
 

@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import { array, assert, asyncProperty, integer } from 'fast-check';
 import { FakeClock } from '../../test/builders/fake-clock.js';
 import { TimerHeap } from './timer-heap.js';
 
@@ -49,8 +49,8 @@ test('a time beyond what a Node timer can hold is kept', async () => {
 });
 
 test('whatever is added, everything comes in order of time', async () => {
-  await fc.assert(
-    fc.asyncProperty(fc.array(fc.integer({ min: 1, max: 500 }), { maxLength: 60 }), async (delays) => {
+  await assert(
+    asyncProperty(array(integer({ min: 1, max: 500 }), { maxLength: 60 }), async (delays) => {
       const { clock, due, heap } = newHeap();
       delays.forEach((delay, index) => heap.add(String(index), delay));
 

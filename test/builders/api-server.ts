@@ -41,8 +41,7 @@ export interface TestApiServer {
  */
 export async function startApiServer(options: { own?: boolean } = {}): Promise<TestApiServer> {
   const shared = options.own === true ? undefined : process.env['BOXWRIGHT_TEST_KUBECONFIG'];
-  const own = shared === undefined ? await spawnApiServer() : undefined;
-  const kubeconfig = own?.kubeconfig ?? (shared as string);
+  const { kubeconfig, stop } = shared === undefined ? await spawnApiServer() : { kubeconfig: shared };
   const connection = await loadConnection({ clock: systemClock, kubeconfig });
   const transport = createTransport(connection, { clock: systemClock, userAgent: 'boxwright-test' });
   const api = createKubeApi(transport);
@@ -55,7 +54,7 @@ export async function startApiServer(options: { own?: boolean } = {}): Promise<T
     createNamespace: (prefix = 'test') => createNamespace(api, prefix),
     stop: async () => {
       await transport.close();
-      await own?.stop();
+      await stop?.();
     },
   };
 }

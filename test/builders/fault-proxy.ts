@@ -48,6 +48,7 @@ export class FaultProxy {
   readonly #watches = new Set<OpenWatch>();
   readonly #refusals: { match: Match; refusal: Refusal; left: number }[] = [];
   #stalled: Match = () => false;
+  #ageNext = false;
 
   private constructor(target: ClusterConnection) {
     this.#target = target;
@@ -91,6 +92,16 @@ export class FaultProxy {
     this.#refusals.push({ match, refusal, left: refusal.times ?? 1 });
   }
 
+  /** No more refusals. */
+  forgive(): void {
+    this.#refusals.length = 0;
+  }
+
+  /** The next watch is asked from a position that the API server has long forgotten. */
+  ageNextWatch(): void {
+    this.#ageNext = true;
+  }
+
   /** Breaks the connections of open watches in the middle of the stream. Returns how many. */
   cutWatches(): number {
     const cut = [...this.#watches];
@@ -129,6 +140,10 @@ export class FaultProxy {
       incoming.resume();
       refuse(response, refusal);
       return;
+    }
+    if (proxied.verb === 'watch' && this.#ageNext) {
+      this.#ageNext = false;
+      incoming.url = (incoming.url ?? '').replace(/resourceVersion=\d+/, 'resourceVersion=1');
     }
     const upstream = this.#forward(incoming, (answer) => {
       if (refusal === undefined) this.#relay(proxied, answer, response);

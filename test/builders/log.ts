@@ -11,7 +11,7 @@ export interface RecordingLog {
   log: Logger;
   lines: LogLine[];
   /** `level message` of every line of at least `info`. */
-  messages(): string[];
+  messages: () => string[];
 }
 
 export function recordingLog(): RecordingLog {

@@ -73,11 +73,13 @@ export function matchesFields(object: unknown, selector: string | undefined): bo
     .filter((part) => part !== '')
     .every((part) => {
       const [, path = '', operator, value] = /^([^=!]+)(!=|==?)(.*)$/.exec(part) ?? [];
-      const actual = String(
-        path.split('.').reduce<unknown>((at, key) => (isObject(at) ? at[key] : undefined), object) ?? '',
-      );
+      const actual = asText(path.split('.').reduce<unknown>((at, key) => (isObject(at) ? at[key] : undefined), object));
       return operator === '!=' ? actual !== value : actual === value;
     });
+}
+
+function asText(value: unknown): string {
+  return typeof value === 'string' ? value : value === undefined ? '' : JSON.stringify(value);
 }
 
 function isObject(value: unknown): value is Record<string, unknown> {

@@ -1,1 +1,1 @@
-export declare function spawnApiServer(): Promise<{ kubeconfig: string; stop(): Promise<void> }>;
+export declare function spawnApiServer(): Promise<{ kubeconfig: string; stop: () => Promise<void> }>;
