@@ -112,7 +112,7 @@ export class ModelCalls {
     const { clock, prices } = this.#options;
     const reply = scriptedReply(request);
     call.result.value = 'aborted';
-    await sleep(clock, reply.waitMs, call.signal);
+    if (reply.waitMs > 0) await sleep(clock, reply.waitMs, call.signal);
     if (call.signal.aborted) throw runEnded('the call was cut');
     if ('failure' in reply.result) {
       call.result.value = 'failed';

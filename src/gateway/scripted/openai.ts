@@ -17,7 +17,7 @@ export const ChatRequest = z.object({
   model: z.string().max(128),
   messages: z.array(ChatMessage).min(1),
   tools: z.array(z.object({ function: z.object({ name: z.string() }) })).nullish(),
-  tool_choice: z.unknown(),
+  tool_choice: z.unknown().optional(),
   stream: z.boolean().nullish(),
   stream_options: z.object({ include_usage: z.boolean().nullish() }).nullish(),
 });
