@@ -30,6 +30,11 @@ const MAX_SESSION_TITLE = 128;
 export interface StartRunRequest {
   /** The Box and the Agent's object name. */
   agent: AgentRef;
+  /**
+   * Name of the run, for a start that may be repeated by anybody: a run of that name with the same trigger UID is the one
+   * that is wanted. A new name when absent.
+   */
+  name?: string;
   /** UID of the Agent as the caller saw it: a run for a deleted namesake is refused by the controller. */
   agentUid: string;
   /** The whole message; at most 128 KiB in UTF-8. */
@@ -73,6 +78,13 @@ export class StartRunError extends Error {
   }
 }
 
+/** The name that was asked for is that of another run. */
+export class RunNameTakenError extends StartRunError {
+  constructor(options?: { cause?: unknown }) {
+    super('refused', 'another run has the name', options);
+  }
+}
+
 /**
  * Creates the AgentRun and resolves when it is in etcd. Retries connection errors, timeouts and 429/5xx answers with the
  * same name until `signal` fires (callers give it {@link ACKNOWLEDGE_MS}), then reads the name once. Rejects with a
@@ -80,7 +92,8 @@ export class StartRunError extends Error {
  */
 export async function startRun(deps: StartRunDeps, request: StartRunRequest, signal: AbortSignal): Promise<StartedRun> {
   const run = buildRun(deps, request);
-  const created = await createWithRetry(deps, run, signal);
+  const isSame = request.name === undefined ? isSameRun : isOfSameTrigger;
+  const created = await createWithRetry(deps, { run, isSame }, signal);
   return {
     runId: created.metadata.name,
     sessionId: sessionIdOf(created),
@@ -101,7 +114,7 @@ function buildRun(deps: StartRunDeps, request: StartRunRequest): AgentRun {
     kind: AgentRuns.kind,
     metadata: {
       namespace,
-      name: newRunName(agent.agent, now),
+      name: request.name ?? newRunName(agent.agent, now),
       labels: { [LABEL_AGENT]: agent.agent },
       finalizers: [FINALIZER_FOLD],
     },
@@ -145,15 +158,21 @@ function cut(title: string): string {
     : `${characters.slice(0, MAX_SESSION_TITLE - 1).join('')}…`;
 }
 
-async function createWithRetry(deps: StartRunDeps, run: AgentRun, signal: AbortSignal): Promise<AgentRun> {
+interface WantedRun {
+  run: AgentRun;
+  /** Whether an object of that name is the run that is wanted. */
+  isSame: (found: AgentRun, wanted: AgentRun) => boolean;
+}
+
+async function createWithRetry(deps: StartRunDeps, wanted: WantedRun, signal: AbortSignal): Promise<AgentRun> {
   let delay = FIRST_RETRY_MS;
   let failure: unknown;
   while (!signal.aborted) {
     try {
-      const create = (attempt: AbortSignal) => deps.api.create(AgentRuns, run, { signal: attempt });
+      const create = (attempt: AbortSignal) => deps.api.create(AgentRuns, wanted.run, { signal: attempt });
       return await bounded(deps.clock, ATTEMPT_MS, create, signal);
     } catch (error) {
-      if (isAlreadyExists(error)) return readBack(deps, run, error);
+      if (isAlreadyExists(error)) return readBack(deps, wanted, error);
       if (isRefusal(error)) {
         throw new StartRunError('refused', 'the Kubernetes API refused the run', { cause: error });
       }
@@ -162,16 +181,19 @@ async function createWithRetry(deps: StartRunDeps, run: AgentRun, signal: AbortS
     await sleep(deps.clock, delay, signal);
     delay = Math.min(delay * 2, MAX_RETRY_MS);
   }
-  return readBack(deps, run, failure);
+  return readBack(deps, wanted, failure);
 }
 
 /** Whether the run is there after an unclear answer. An object of that name with other content is not ours. */
-async function readBack(deps: StartRunDeps, run: AgentRun, cause: unknown): Promise<AgentRun> {
+async function readBack(deps: StartRunDeps, { run, isSame }: WantedRun, cause: unknown): Promise<AgentRun> {
   const ref = { namespace: run.metadata.namespace ?? '', name: run.metadata.name };
   const found = await bounded(deps.clock, READ_BACK_MS, (signal) => deps.api.get(AgentRuns, ref, { signal })).catch(
     () => undefined,
   );
-  if (found !== undefined && isSameRun(found, run)) return found;
+  if (found !== undefined && isSame(found, run)) return found;
+  if (found !== undefined && isSame === isOfSameTrigger) {
+    throw new RunNameTakenError({ cause });
+  }
   throw new StartRunError('unconfirmed', 'the Kubernetes API did not accept the run in time', { cause });
 }
 
@@ -183,6 +205,11 @@ function isSameRun(found: AgentRun, wanted: AgentRun): boolean {
     found.spec.input?.sha256 === wanted.spec.input?.sha256 &&
     acceptedAt(found) === acceptedAt(wanted)
   );
+}
+
+/** Two who start the same tick differ in time and actor; what they agree on is the schedule. */
+function isOfSameTrigger(found: AgentRun, wanted: AgentRun): boolean {
+  return found.spec.trigger?.uid !== undefined && found.spec.trigger.uid === wanted.spec.trigger?.uid;
 }
 
 /** Answers that another attempt would not change: every 4xx but 408 and 429. */

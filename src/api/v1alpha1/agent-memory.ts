@@ -30,4 +30,4 @@ export const AgentMemories = defineResource({
   ],
   rules: [dnsLabelName('AgentMemory', 63), immutableSpecField('agent')],
 });
-export type AgentMemory = Resource<z.output<typeof AgentMemorySpec>, never>;
+export type AgentMemory = Resource<z.output<typeof AgentMemorySpec>, unknown>;

@@ -7,14 +7,19 @@ export const AgentScheduleSpec = z.object({
   agent: z.string().min(1).max(36).describe('The Agent of this namespace that the schedule starts. Immutable.'),
   name: z.string().min(1).max(128).describe('Display name. Immutable: the slug comes from it.'),
   description: z.string().max(1024).default('').describe('One line about the schedule.'),
-  body: z.string().max(65_536).describe('The instruction sent to the agent at each tick.'),
+  body: z.string().min(1).max(65_536).describe('The instruction sent to the agent at each tick.'),
   cron: z
     .string()
+    .min(1)
     .max(128)
     .optional()
     .describe('Five fields: minute, hour, day of month, month, day of week. Exactly one of cron and runAt.'),
-  runAt: Timestamp.optional().describe('The one time of a schedule that fires once. Exactly one of cron and runAt.'),
-  timezone: z.string().max(64).default('UTC').describe('IANA time zone in which cron is read.'),
+  runAt: Timestamp.min(1)
+    .optional()
+    .describe(
+      'The date of a schedule that fires once, in timezone when it has no offset. Exactly one of cron and runAt.',
+    ),
+  timezone: z.string().min(1).max(64).default('UTC').describe('IANA time zone in which cron and runAt are read.'),
   enabled: z.boolean().default(true).describe('A disabled schedule does not tick; run_schedule_now still works.'),
   keyId: z
     .string()
@@ -25,7 +30,15 @@ export const AgentScheduleSpec = z.object({
 
 export const AgentScheduleStatus = z.object({
   conditions: Conditions,
-  lastTick: Timestamp.optional().describe('The newest tick that was handled: fired, skipped or missed.'),
+  lastTick: Timestamp.optional().describe('The newest tick that was handled, fired or skipped; it is never fired again.'),
+  armedFor: z
+    .string()
+    .max(256)
+    .optional()
+    .describe('The timing of the spec that armedAt is about; absent while the schedule does not tick.'),
+  armedAt: Timestamp.optional().describe(
+    'Ticks up to this time do not fire: the schedule was made, enabled or given another timing then, or missed them.',
+  ),
   lastRunAt: Timestamp.optional().describe('The newest tick that fired.'),
   lastRunId: z.string().max(63).optional().describe('The run of that tick.'),
   nextRunAt: Timestamp.optional().describe('The next tick.'),

@@ -47,4 +47,4 @@ export const AgentSkills = defineResource({
   ],
   rules: [childOfAgentName('AgentSkill'), immutableSpecField('agent')],
 });
-export type AgentSkill = Resource<z.output<typeof AgentSkillSpec>, never>;
+export type AgentSkill = Resource<z.output<typeof AgentSkillSpec>, unknown>;

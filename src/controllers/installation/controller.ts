@@ -4,6 +4,7 @@
  */
 import { randomBytes } from 'node:crypto';
 import { KEYRING_ENTRY, KEYRING_SECRET, parseKeyring } from '../../api/keyring.js';
+import type { Keyring } from '../../api/keyring.js';
 import { Secrets } from '../../kube/core-types.js';
 import type { Secret } from '../../kube/core-types.js';
 import { isNotFound } from '../../kube/errors.js';
@@ -53,6 +54,8 @@ export interface Installation extends ControllerPart {
   caBundle(): string | undefined;
   /** Undefined until the keyring was read. */
   keyIds(): InstalledKeyIds | undefined;
+  /** For the names of scheduled runs; undefined until it was read. */
+  keyring(): Keyring | undefined;
 }
 
 const KEY = 'installation';
@@ -66,18 +69,21 @@ export function gatewayServerNames(service: string, namespace: string): string[]
 /** The controller of the installation; it has one key. */
 export function createInstallationController(deps: InstallationDependencies): Installation {
   let caBundle: string | undefined;
+  let keyring: Keyring | undefined;
   let keyIds: InstalledKeyIds | undefined;
   return {
     name: KEY,
     workers: 1,
     caBundle: () => caBundle,
     keyIds: () => keyIds,
+    keyring: () => keyring,
     watch: (enqueue) => {
       enqueue(KEY);
       return () => undefined;
     },
     async reconcile(_key, signal): Promise<ReconcileResult> {
-      keyIds = await ensureKeyring(deps, signal);
+      keyring = await ensureKeyring(deps, signal);
+      keyIds = { current: keyring.current, all: new Set(keyring.keys.keys()) };
       const authority = await ensureAuthority(deps, signal);
       await ensureGatewayCertificate(deps, authority, signal);
       caBundle = bundleOf(authority);
@@ -87,15 +93,14 @@ export function createInstallationController(deps: InstallationDependencies): In
 }
 
 /** Made once. A keyring that is there is never written, even when it cannot be read: URLs in use depend on it. */
-async function ensureKeyring(deps: InstallationDependencies, signal: AbortSignal): Promise<InstalledKeyIds> {
+async function ensureKeyring(deps: InstallationDependencies, signal: AbortSignal): Promise<Keyring> {
   let secret = await readSecret(deps, KEYRING_SECRET, signal);
   if (secret === undefined) {
     const desired = newKeyringSecret(deps.namespace, deps.random ?? randomBytes);
     secret = await deps.api.create(Secrets, desired, { signal });
     deps.log.info({ secret: KEYRING_SECRET }, 'keyring made');
   }
-  const keyring = parseKeyring(entryOf(secret, KEYRING_ENTRY) ?? '');
-  return { current: keyring.current, all: new Set(keyring.keys.keys()) };
+  return parseKeyring(entryOf(secret, KEYRING_ENTRY) ?? '');
 }
 
 async function ensureAuthority(deps: InstallationDependencies, signal: AbortSignal): Promise<Authority> {

@@ -5,6 +5,12 @@
 import { LABEL_MANAGED_BY, MANAGED_BY } from '../../api/labels.js';
 import { objectKey } from '../../api/meta.js';
 import type { KubeObject, ObjectMeta, ResourceType } from '../../api/meta.js';
+import { AgentMemories } from '../../api/v1alpha1/agent-memory.js';
+import type { AgentMemory } from '../../api/v1alpha1/agent-memory.js';
+import { AgentSchedules } from '../../api/v1alpha1/agent-schedule.js';
+import type { AgentSchedule } from '../../api/v1alpha1/agent-schedule.js';
+import { AgentSkills } from '../../api/v1alpha1/agent-skill.js';
+import type { AgentSkill } from '../../api/v1alpha1/agent-skill.js';
 import { AgentTriggers } from '../../api/v1alpha1/agent-trigger.js';
 import type { AgentTrigger } from '../../api/v1alpha1/agent-trigger.js';
 import { Agents } from '../../api/v1alpha1/agent.js';
@@ -36,6 +42,12 @@ export type TriggerView = Omit<AgentTrigger, 'spec'> & {
 
 /** What the base controllers need of an AgentRun; its informer carries the indexes BY_NAMESPACE and BY_AGENT. */
 export interface RunView {
+  metadata: ObjectMeta;
+  spec: { agent: string };
+}
+
+/** An object of an agent that matters here only because it goes with the agent. */
+export interface AgentChildView {
   metadata: ObjectMeta;
   spec: { agent: string };
 }
@@ -97,6 +109,32 @@ export const triggerInformer: InformerOptions<AgentTrigger, TriggerView> = {
     [BY_AGENT]: (trigger) => [agentIndexValue(trigger.metadata.namespace, trigger.spec.agent)],
   },
 };
+
+/** Whole: the instruction is what a tick sends. */
+export const scheduleInformer: InformerOptions<AgentSchedule, AgentSchedule> = {
+  type: AgentSchedules,
+  project: withoutManagedFields,
+  indexes: {
+    [BY_NAMESPACE]: byNamespace,
+    [BY_AGENT]: (schedule) => [agentIndexValue(schedule.metadata.namespace, schedule.spec.agent)],
+  },
+};
+
+function agentChildInformer<T extends KubeObject & { spec: { agent: string } }>(
+  type: ResourceType<T>,
+): InformerOptions<T, AgentChildView> {
+  return {
+    type,
+    project: (child) => ({ metadata: withoutManagedFields(child).metadata, spec: { agent: child.spec.agent } }),
+    indexes: {
+      [BY_NAMESPACE]: byNamespace,
+      [BY_AGENT]: (child) => [agentIndexValue(child.metadata.namespace, child.spec.agent)],
+    },
+  };
+}
+
+export const skillInformer = agentChildInformer<AgentSkill>(AgentSkills);
+export const memoryInformer = agentChildInformer<AgentMemory>(AgentMemories);
 
 /** Only objects with our label: an object that lost it looks missing, and is found by its name and repaired. */
 function managedInformer<T extends KubeObject>(type: ResourceType<T>): InformerOptions<T, T> {

@@ -1,0 +1,109 @@
+/** Starts the run of one tick, under the one name that every controller computes for it (DESIGN 3, Schedules). */
+import type { Keyring } from '../../api/keyring.js';
+import { boxOfNamespace, slugOfChildName } from '../../api/names.js';
+import { AgentSchedules } from '../../api/v1alpha1/agent-schedule.js';
+import type { AgentSchedule } from '../../api/v1alpha1/agent-schedule.js';
+import { isNotFound } from '../../kube/errors.js';
+import type { Cache, KubeApi } from '../../kube/types.js';
+import type { Clock } from '../../runtime/clock.js';
+import { tickRunName } from '../../schedule/run-name.js';
+import { bounded } from '../../services/bounded.js';
+import { ACKNOWLEDGE_MS, RunNameTakenError, StartRunError, startRun } from '../../services/start-run.js';
+import { refOf } from '../shared/finalizer.js';
+import { agentIndexValue } from '../shared/informers.js';
+import type { AgentView } from '../shared/informers.js';
+
+export interface FireDependencies {
+  api: Pick<KubeApi, 'get' | 'create'>;
+  clock: Clock;
+  agents: Pick<Cache<AgentView>, 'get'>;
+  keyring: () => Keyring | undefined;
+}
+
+export type TickOutcome =
+  | { kind: 'fired'; runId: string }
+  /** The tick is over without a run. */
+  | { kind: 'skipped'; reason: string; message: string }
+  /** Another try within the starting deadline may work. */
+  | { kind: 'again'; reason: string; message: string }
+  /** The schedule has changed meanwhile: look at the new one. */
+  | { kind: 'changed' };
+
+/** Names of one tick that may belong to somebody else before it is given up. */
+const MAX_ATTEMPTS = 8;
+
+/** Rejects only when nothing is known about the run: then the tick is tried again under the same name. */
+export async function fireTick(
+  deps: FireDependencies,
+  schedule: AgentSchedule,
+  tick: number,
+  signal: AbortSignal,
+): Promise<TickOutcome> {
+  const agent = deps.agents.get(agentIndexValue(schedule.metadata.namespace, schedule.spec.agent));
+  const obstacle = obstacleOf(schedule, agent);
+  if (agent === undefined || obstacle !== undefined) return obstacle ?? { kind: 'changed' };
+  const key = deps.keyring()?.keys.get(schedule.spec.keyId ?? '');
+  if (key === undefined) return { kind: 'again', reason: 'KeyNotFound', message: 'the keyring has no such key' };
+  // The cache of a controller that has just taken over may be old: whether the tick was handled is read live.
+  if (!(await isCurrent(deps, schedule, signal))) return { kind: 'changed' };
+  for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
+    const { name: agentName, uid = '' } = agent.metadata;
+    const run = { agent: agentName, scheduleUid: schedule.metadata.uid ?? '', tick, attempt };
+    const outcome = await start(deps, schedule, { agentUid: uid, name: tickRunName(key, run) }, signal);
+    if (outcome !== undefined) return outcome;
+  }
+  return { kind: 'skipped', reason: 'Refused', message: 'every name for the run belongs to another run' };
+}
+
+function obstacleOf(schedule: AgentSchedule, agent: AgentView | undefined): TickOutcome | undefined {
+  if (agent === undefined || agent.metadata.deletionTimestamp !== undefined) {
+    const message = `no Agent ${schedule.spec.agent} is in this namespace`;
+    return { kind: 'skipped', reason: 'AgentNotFound', message };
+  }
+  if (agent.status?.active !== false) return undefined;
+  const message = `the agent is inactive: ${agent.status.inactiveReason ?? 'the plan has no free agent slot'}`;
+  return { kind: 'skipped', reason: 'AgentInactive', message };
+}
+
+async function isCurrent(deps: FireDependencies, schedule: AgentSchedule, signal: AbortSignal): Promise<boolean> {
+  try {
+    const live = await deps.api.get(AgentSchedules, refOf(schedule.metadata), { signal });
+    return live.metadata.resourceVersion === schedule.metadata.resourceVersion;
+  } catch (error) {
+    if (isNotFound(error)) return false;
+    throw error;
+  }
+}
+
+/** Undefined when the name belongs to somebody else's run. */
+async function start(
+  deps: FireDependencies,
+  { metadata, spec }: AgentSchedule,
+  run: { name: string; agentUid: string },
+  signal: AbortSignal,
+): Promise<TickOutcome | undefined> {
+  const slug = slugOfChildName(metadata.name) ?? '';
+  const request = {
+    ...run,
+    agent: { box: boxOfNamespace(metadata.namespace ?? '') ?? '', agent: spec.agent },
+    message: spec.body,
+    trigger: { origin: 'schedule' as const, name: slug, uid: metadata.uid ?? '' },
+    sessionTitle: `schedule: ${slug}`,
+    actor: 'schedule',
+  };
+  const starter = { api: deps.api, clock: deps.clock, lastOfSession: () => undefined };
+  try {
+    const started = await bounded(deps.clock, ACKNOWLEDGE_MS, (abort) => startRun(starter, request, abort), signal);
+    return { kind: 'fired', runId: started.runId };
+  } catch (error) {
+    if (error instanceof RunNameTakenError) return undefined;
+    if (!(error instanceof StartRunError) || error.kind === 'unconfirmed') throw error;
+    if (error.kind === 'too-large') return { kind: 'skipped', reason: 'MessageTooLarge', message: error.message };
+    return { kind: 'again', reason: 'Refused', message: causeOf(error) };
+  }
+}
+
+/** What the API server says about a refused object names fields and policies, never the run's text. */
+function causeOf(error: StartRunError): string {
+  return error.cause instanceof Error ? `${error.message}: ${error.cause.message}` : error.message;
+}
