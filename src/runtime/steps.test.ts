@@ -101,6 +101,7 @@ test('a step that throws ends the run with its error, after the status so far wa
   ]);
 
   expect(result).toBe(failure);
+  expect(result).toHaveProperty('step', 'step 0');
   expect(written.map((object) => object.status)).toEqual([{ phase: 'Failing' }]);
   expect(ran).toEqual(['step 0']);
 });

