@@ -1,0 +1,191 @@
+import { createCipheriv, createHash } from 'node:crypto';
+import fc from 'fast-check';
+import { AgentRunChunks, AgentRunChunkSpec } from '../api/v1alpha1/agent-run-chunk.js';
+import type { RunEvent } from '../protocol/run.js';
+import { RecordingApi, apiError } from '../../test/builders/recording-api.js';
+import { assistantMessage, outputEvent, toolEvent, userMessage } from '../../test/builders/run-events.js';
+import { decodeChunk } from './codec.js';
+import { TranscriptLog } from './log.js';
+
+const OWNER = { namespace: 'bw-lab', name: 'helper-1', uid: 'uid-run' };
+const KIB = 1024;
+
+/** Text that gzip cannot shrink below about three quarters; the same in every run of the tests. */
+const NOISE = createCipheriv('aes-128-ctr', Buffer.alloc(16), Buffer.alloc(16))
+  .update(Buffer.alloc(1200 * KIB))
+  .toString('base64');
+
+function noise(bytes: number, place = 0): string {
+  const from = (place * 50_021) % (NOISE.length - bytes);
+  return NOISE.slice(from, from + bytes);
+}
+
+/** Events without their long texts: a failed comparison stays readable. */
+function prints(events: readonly RunEvent[]): string[] {
+  const digest = (event: RunEvent) => createHash('sha256').update(JSON.stringify(event)).digest('hex').slice(0, 12);
+  return events.map((event) => `${event.seq} ${event.type} ${digest(event)}`);
+}
+
+async function stored(api: RecordingApi) {
+  const chunks = api.all(AgentRunChunks).map(({ spec }) => spec);
+  const events = (await Promise.all(chunks.map((spec) => decodeChunk(spec)))).flat();
+  return { chunks, events };
+}
+
+test('what is too large for one chunk is split in order', async () => {
+  const api = new RecordingApi();
+  const log = new TranscriptLog(api, OWNER);
+  const events = Array.from({ length: 12 }, (_, i) => toolEvent(i + 1, JSON.stringify(noise(30 * KIB, i))));
+
+  await log.append(events);
+
+  const { chunks, events: kept } = await stored(api);
+  expect(chunks.length).toBeGreaterThan(1);
+  expect(prints(kept)).toEqual(prints(events));
+  expect(log.summary).toEqual({
+    state: 'full',
+    chunks: chunks.length,
+    bytes: chunks.reduce((sum, { bytes }) => sum + bytes, 0),
+  });
+});
+
+test('a report of nothing new makes no chunk', async () => {
+  const api = new RecordingApi();
+  const log = new TranscriptLog(api, OWNER);
+  await log.append([toolEvent(1)]);
+  await log.append([toolEvent(1)]);
+  await log.append([]);
+
+  expect(log.summary.chunks).toBe(1);
+});
+
+test('a single event that is larger than a chunk loses text, stays valid and can be repeated', async () => {
+  const api = new RecordingApi();
+  const log = new TranscriptLog(api, OWNER);
+  const event = toolEvent(1, JSON.stringify(noise(600 * KIB)));
+
+  await log.append([event]);
+  await log.append([event]);
+
+  const { events } = await stored(api);
+  expect(log.summary).toMatchObject({ state: 'truncated', chunks: 1 });
+  const [kept] = events as Extract<RunEvent, { type: 'tool' }>[];
+  expect(JSON.parse(kept?.result ?? '')).toMatchObject({ truncated: true, bytes: 600 * KIB + 2 });
+  const loaded = await TranscriptLog.load(api, OWNER, false);
+  await loaded.append([event]);
+  expect(loaded.summary.chunks).toBe(1);
+});
+
+test('when a run has used its chunks, events are acknowledged but left out, and the end still fits', async () => {
+  const api = new RecordingApi();
+  const log = new TranscriptLog(api, OWNER);
+  for (let seq = 1; seq <= 30; seq++) await log.append([toolEvent(seq)]);
+  expect(log.ack).toBe(30);
+  expect(log.summary).toMatchObject({ state: 'truncated', chunks: 22 });
+
+  const last = [assistantMessage(31, 'the end'), outputEvent(32, 'the end')];
+  await log.close(last);
+
+  expect(log.summary).toMatchObject({ state: 'truncated', chunks: 23 });
+  expect((await stored(api)).events.slice(-2)).toEqual(last);
+});
+
+test('the bytes of a run are bounded too', async () => {
+  const api = new RecordingApi();
+  const log = new TranscriptLog(api, OWNER);
+  for (let seq = 1; seq <= 6; seq++) await log.append([userMessage(seq, 'x'.repeat(900 * KIB))]);
+
+  expect(log.summary).toMatchObject({ state: 'truncated', chunks: 3 });
+  await log.close([outputEvent(7, 'x'.repeat(900 * KIB))]);
+  expect(log.summary).toMatchObject({ chunks: 4 });
+});
+
+test('of an end that does not fit, tool calls go first and the output stays', async () => {
+  const api = new RecordingApi();
+  const log = new TranscriptLog(api, OWNER);
+  for (let seq = 1; seq <= 22; seq++) await log.append([toolEvent(seq)]);
+  const calls = Array.from({ length: 40 }, (_, i) => toolEvent(23 + i, JSON.stringify(noise(30 * KIB, i))));
+
+  await log.close([...calls, assistantMessage(63, 'bye'), outputEvent(64, 'bye')]);
+
+  const end = [assistantMessage(63, 'bye'), outputEvent(64, 'bye')];
+  expect(prints((await stored(api)).events.slice(22))).toEqual(prints(end));
+  expect(log.summary).toMatchObject({ state: 'truncated', chunks: 23 });
+  expect(log.hasOutput).toBe(true);
+});
+
+test('a namespace that takes no more objects does not stop a run', async () => {
+  const api = new RecordingApi();
+  const log = new TranscriptLog(api, OWNER);
+  api.failNext({ verb: 'create', error: apiError(403, 'Forbidden') });
+
+  await log.append([toolEvent(1)]);
+  await log.append([toolEvent(2)]);
+
+  expect(log.ack).toBe(2);
+  expect((await stored(api)).events).toEqual([toolEvent(2)]);
+  expect(log.summary.state).toBe('truncated');
+});
+
+test('a chunk of an earlier run of the same name is never taken for ours', async () => {
+  const api = new RecordingApi();
+  await new TranscriptLog(api, { ...OWNER, uid: 'uid-before' }).append([toolEvent(1)]);
+
+  await expect(new TranscriptLog(api, OWNER).append([toolEvent(1)])).rejects.toThrow('belongs to an earlier run');
+  expect((await TranscriptLog.load(api, OWNER, false)).ack).toBe(0);
+});
+
+test('a damaged chunk of another process counts as truncated', async () => {
+  const api = new RecordingApi();
+  await new TranscriptLog(api, OWNER).append([toolEvent(1)]);
+  const [chunk] = api.all(AgentRunChunks);
+  if (chunk !== undefined) api.seed(AgentRunChunks, { ...chunk, spec: { ...chunk.spec, data: 'bm90IGd6aXA=' } });
+
+  expect((await TranscriptLog.load(api, OWNER, false)).summary).toMatchObject({ state: 'truncated', chunks: 1 });
+});
+
+const anyEvent = (seq: number) =>
+  fc.oneof(
+    fc.nat(40_000).map((size) => toolEvent(seq, JSON.stringify(noise(size, seq)))),
+    fc.nat(400_000).map((size) => userMessage(seq, 'ä'.repeat(size / 2))),
+    fc.nat(150_000).map((size) => assistantMessage(seq, noise(size, seq))),
+    fc.nat(300_000).map((size) => outputEvent(seq, noise(size, seq))),
+  );
+const anyReports = fc.array(fc.integer({ min: 1, max: 4 }), { minLength: 1, maxLength: 8 }).chain((sizes) => {
+  let seq = 0;
+  return fc.tuple(...sizes.map((size) => fc.tuple(...Array.from({ length: size }, () => anyEvent((seq += 1))))));
+});
+
+test('whatever a run reports, in whatever pieces and however often, the bounds hold and nothing is doubled', async () => {
+  await fc.assert(
+    fc.asyncProperty(anyReports, fc.boolean(), async (reports, repeat) => {
+      const api = new RecordingApi();
+      let log = new TranscriptLog(api, OWNER);
+      for (const [index, report] of reports.entries()) {
+        const write = () => (index === reports.length - 1 ? log.close(report) : log.append(report));
+        await write();
+        if (repeat) {
+          await write();
+          log = await TranscriptLog.load(api, OWNER, log.summary.state === 'truncated');
+        }
+      }
+      const { chunks, events } = await stored(api);
+      expect(chunks.length).toBeLessThanOrEqual(24);
+      expect(chunks.map(({ seq }) => seq)).toEqual(chunks.map((_, index) => index));
+      let total = 0;
+      for (const spec of chunks) {
+        expect(AgentRunChunkSpec.safeParse(spec).success).toBe(true);
+        expect(Buffer.from(spec.data, 'base64').length).toBeLessThanOrEqual(128 * KIB);
+        expect(spec.bytes).toBeLessThanOrEqual(1024 * KIB);
+        total += spec.bytes;
+      }
+      expect(total).toBeLessThanOrEqual(4 * 1024 * KIB);
+      const seqs = events.map(({ seq }) => seq);
+      expect(seqs).toEqual([...new Set(seqs)].sort((a, b) => a - b));
+      const sent = reports.flat();
+      if (log.summary.state === 'full') expect(prints(events)).toEqual(prints(sent));
+      expect(log.summary).toMatchObject({ chunks: chunks.length, bytes: total });
+    }),
+    { numRuns: 10 },
+  );
+});
