@@ -11,6 +11,7 @@ import type { Installation } from '../../src/controllers/installation/controller
 import type { ControllerPart } from '../../src/controllers/shared/controller-part.js';
 import * as informers from '../../src/controllers/shared/informers.js';
 import { createWorkspaceController } from '../../src/controllers/workspace/controller.js';
+import { objectKey } from '../../src/api/meta.js';
 import type { KubeObject, ResourceType } from '../../src/api/meta.js';
 import { AgentRuns } from '../../src/api/v1alpha1/agent-run.js';
 import type { AgentRun } from '../../src/api/v1alpha1/agent-run.js';
@@ -18,7 +19,7 @@ import { ALL_KINDS } from '../../src/api/v1alpha1/index.js';
 import { Namespaces } from '../../src/kube/core-types.js';
 import { isConflict, isNotFound } from '../../src/kube/errors.js';
 import { createInformer } from '../../src/kube/informer.js';
-import type { Informer, InformerOptions, KubeApi } from '../../src/kube/types.js';
+import type { Informer, InformerOptions, KubeApi, ObjectRef } from '../../src/kube/types.js';
 import { createLogger } from '../../src/observability/logger.js';
 import { systemClock } from '../../src/runtime/clock.js';
 import { Controller } from '../../src/runtime/controller.js';
@@ -28,7 +29,7 @@ export const RELEASE_NAMESPACE = 'boxwright-test';
 
 export interface RunningControllers {
   installation: Installation;
-  /** Every write of the controllers, as `<verb> <plural> <key>`. */
+  /** Every write of the controllers that the API server took, as `<verb> <plural> <key>`. */
   writes: string[];
   /** What they logged at level error. */
   errors: string[];
@@ -54,7 +55,7 @@ export async function startBaseControllers(server: TestApiServer): Promise<Runni
   const started: Informer<unknown>[] = [];
   const open = <T extends KubeObject, P>(options: InformerOptions<T, P>): Informer<P> => {
     const informer = createInformer(server.transport, options, { clock: systemClock, log });
-    started.push(informer as Informer<unknown>);
+    started.push(informer);
     return informer;
   };
   const caches = {
@@ -127,33 +128,21 @@ export async function startBaseControllers(server: TestApiServer): Promise<Runni
 const FAST_BACKOFF = { baseMs: 20, maxMs: 500, jitter: 0.2 };
 
 function recordWrites(api: KubeApi, writes: string[]): KubeApi {
-  const note = (verb: string, type: ResourceType, metadata: { name: string; namespace?: string }) => {
-    const key = metadata.namespace === undefined ? metadata.name : `${metadata.namespace}/${metadata.name}`;
-    writes.push(`${verb} ${type.plural} ${key}`);
+  const note = async <R>(verb: string, type: ResourceType, ref: ObjectRef, write: Promise<R>): Promise<R> => {
+    const answer = await write;
+    writes.push(`${verb} ${type.plural} ${objectKey(ref)}`);
+    return answer;
   };
   return {
     get: (type, ref, options) => api.get(type, ref, options),
     list: (type, options) => api.list(type, options),
-    create: (type, object, options) => {
-      note('create', type, object.metadata);
-      return api.create(type, object, options);
-    },
-    replace: (type, object, options) => {
-      note('replace', type, object.metadata);
-      return api.replace(type, object, options);
-    },
-    replaceStatus: (type, object, options) => {
-      note('replaceStatus', type, object.metadata);
-      return api.replaceStatus(type, object, options);
-    },
-    patch: (type, ref, body, options) => {
-      note(options.subresource === undefined ? 'patch' : 'patchStatus', type, ref);
-      return api.patch(type, ref, body, options);
-    },
-    delete: (type, ref, options) => {
-      note('delete', type, ref);
-      return api.delete(type, ref, options);
-    },
+    create: (type, object, options) => note('create', type, object.metadata, api.create(type, object, options)),
+    replace: (type, object, options) => note('replace', type, object.metadata, api.replace(type, object, options)),
+    replaceStatus: (type, object, options) =>
+      note('replaceStatus', type, object.metadata, api.replaceStatus(type, object, options)),
+    patch: (type, ref, body, options) =>
+      note(options.subresource === undefined ? 'patch' : 'patchStatus', type, ref, api.patch(type, ref, body, options)),
+    delete: (type, ref, options) => note('delete', type, ref, api.delete(type, ref, options)),
   };
 }
 

@@ -34,15 +34,21 @@ export async function finalizeBox(
   const claim = live === undefined ? 'foreign' : namespaceClaim(live, ownerOf(draft));
   const isOurs = claim === 'owned' || claim === 'adopted';
   if (isOurs && (await deleteChildren(deps, namespace, claim === 'adopted', signal))) {
-    const message = 'the Box is being deleted; it waits until its runs, triggers and agents are gone';
-    setReady(draft, { reason: 'Deleting', message }, deps.clock);
-    return requeueAfter(RECHECK_MS);
+    return waiting(deps, draft, 'its runs, triggers and agents are');
   }
   if (claim === 'adopted') await leaveNamespace(deps, draft, namespace, signal);
-  if (!(await removeNamespace(deps.api, namespace, ownerOf(draft), signal))) return requeueAfter(RECHECK_MS);
+  if (!(await removeNamespace(deps.api, namespace, ownerOf(draft), signal))) {
+    return waiting(deps, draft, `namespace ${namespace} is`);
+  }
   await releaseFinalizer(deps.api, Boxes, draft, signal);
   deps.log.info({ box: draft.metadata.name }, 'box released');
   return DONE;
+}
+
+function waiting({ clock }: BoxDependencies, draft: Box, forWhat: string): StepResult {
+  const message = `the Box is being deleted; it waits until ${forWhat} gone`;
+  setReady(draft, { reason: 'Deleting', message }, clock);
+  return requeueAfter(RECHECK_MS);
 }
 
 /** Asks for the deletion of what is left; true while something is. */

@@ -1,4 +1,5 @@
 /** The steps of a Box, in order. */
+import { boxNamespace } from '../../api/names.js';
 import { Boxes } from '../../api/v1alpha1/box.js';
 import type { Box } from '../../api/v1alpha1/box.js';
 import { LimitRanges, NetworkPolicies, ResourceQuotas, ServiceAccounts } from '../../kube/core-types.js';
@@ -19,16 +20,12 @@ import { finalizeBox } from './finalize.js';
 import { INTERNET_POLICY } from './network-policies.js';
 
 /** A namespace that is in the way is looked at again this often: annotating it wakes nobody. */
-export const BLOCKED_RECHECK_MS = 30_000;
+const BLOCKED_RECHECK_MS = 30_000;
 
 export type BoxStep = Step<Box, BoxInputs>;
 
-/** deleted? -> finalizer -> Workspace -> namespace -> its objects -> counts -> Ready. */
+/** deleted? -> finalizer -> Workspace -> namespace -> policies -> other objects -> counts -> Ready. */
 export function boxSteps(deps: BoxDependencies, mirror: CountMirror): readonly BoxStep[] {
-  const notReady = (draft: Box, why: NotReady, recheckMs?: number): StepResult => {
-    setReady(draft, why, deps.clock);
-    return recheckMs === undefined ? DONE : requeueAfter(recheckMs);
-  };
   return [
     {
       name: 'finalize',
@@ -42,37 +39,11 @@ export function boxSteps(deps: BoxDependencies, mirror: CountMirror): readonly B
         return CONTINUE;
       },
     },
-    {
-      name: 'workspace',
-      // A Box that has its namespace keeps it guarded when the Workspace is missing; a new one waits for it.
-      run: (draft) => {
-        if (deps.caches.workspaces.get(draft.spec.workspace) !== undefined) return CONTINUE;
-        return draft.status?.namespace === undefined ? notReady(draft, workspaceNotFound(draft)) : CONTINUE;
-      },
-    },
-    {
-      name: 'namespace',
-      run: async (draft, inputs, signal) => {
-        const desired = { owner: ownerOf(draft), namespace: desiredNamespace(draft) };
-        const namespaces = { api: deps.api, cache: deps.caches.namespaces };
-        const refusal = await ensureNamespace(namespaces, desired, signal);
-        if (refusal !== undefined) return notReady(draft, refusal, BLOCKED_RECHECK_MS);
-        draft.status = { ...draft.status, namespace: inputs.namespace };
-        return CONTINUE;
-      },
-    },
-    {
-      name: 'objects',
-      run: async (draft, _inputs, signal) => {
-        const wrong = wrongAmounts(draft.spec);
-        if (wrong.length === 0) {
-          await ensureObjects(deps, draft, signal);
-          return CONTINUE;
-        }
-        const message = `${wrong.join(', ')}: not an amount such as 500m, 2 or 512Mi`;
-        return notReady(draft, { reason: 'InvalidSpec', message });
-      },
-    },
+    { name: 'workspace', run: (draft) => waitForWorkspace(deps, draft) },
+    { name: 'namespace', run: (draft, inputs, signal) => claimNamespace(deps, draft, inputs, signal) },
+    // The policies before all else: nothing may run before they stand.
+    { name: 'policies', run: (draft, _inputs, signal) => ensurePolicies(deps, draft, signal) },
+    { name: 'objects', run: (draft, _inputs, signal) => ensureObjects(deps, draft, signal) },
     {
       name: 'counts',
       run: (draft, { namespace }) =>
@@ -85,12 +56,38 @@ export function boxSteps(deps: BoxDependencies, mirror: CountMirror): readonly B
     {
       name: 'ready',
       run: (draft) => {
-        const hasWorkspace = deps.caches.workspaces.get(draft.spec.workspace) !== undefined;
-        setReady(draft, hasWorkspace ? undefined : workspaceNotFound(draft), deps.clock);
+        setReady(draft, hasWorkspace(deps, draft) ? undefined : workspaceNotFound(draft), deps.clock);
         return DONE;
       },
     },
   ];
+}
+
+function hasWorkspace({ caches }: BoxDependencies, box: Box): boolean {
+  return caches.workspaces.get(box.spec.workspace) !== undefined;
+}
+
+/** A Box that has its namespace keeps it guarded when the Workspace is missing; a new one waits for it. */
+function waitForWorkspace(deps: BoxDependencies, draft: Box): StepResult {
+  if (hasWorkspace(deps, draft) || draft.status?.namespace !== undefined) return CONTINUE;
+  setReady(draft, workspaceNotFound(draft), deps.clock);
+  return DONE;
+}
+
+async function claimNamespace(
+  deps: BoxDependencies,
+  draft: Box,
+  { namespace }: BoxInputs,
+  signal: AbortSignal,
+): Promise<StepResult> {
+  const desired = { owner: ownerOf(draft), namespace: desiredNamespace(draft) };
+  const refusal = await ensureNamespace({ api: deps.api, cache: deps.caches.namespaces }, desired, signal);
+  if (refusal !== undefined) {
+    setReady(draft, refusal, deps.clock);
+    return requeueAfter(BLOCKED_RECHECK_MS);
+  }
+  draft.status = { ...draft.status, namespace };
+  return CONTINUE;
 }
 
 function workspaceNotFound(box: Box): NotReady {
@@ -100,33 +97,34 @@ function workspaceNotFound(box: Box): NotReady {
   };
 }
 
-async function ensureObjects(deps: BoxDependencies, box: Box, signal: AbortSignal): Promise<void> {
-  const { api, caches } = deps;
-  const desired = desiredObjects(box, deps.network);
-  // The policies first: nothing may run before they stand.
-  for (const policy of desired.networkPolicies) {
-    await ensureObject(api, { type: NetworkPolicies, cache: caches.networkPolicies, desired: policy }, signal);
+async function ensurePolicies(
+  { api, caches, network }: BoxDependencies,
+  box: Box,
+  signal: AbortSignal,
+): Promise<StepResult> {
+  const { networkPolicies } = desiredObjects(box, network);
+  for (const desired of networkPolicies) {
+    await ensureObject(api, { type: NetworkPolicies, cache: caches.networkPolicies, desired }, signal);
   }
-  const { serviceAccount, resourceQuota, limitRange } = desired;
+  if (box.spec.egress.mode === 'none') {
+    // The Box may have been changed from `internet`.
+    const former = caches.networkPolicies.get(`${boxNamespace(box.metadata.name)}/${INTERNET_POLICY}`);
+    if (former !== undefined) await deleteObjects(api, NetworkPolicies, [former], signal);
+  }
+  return CONTINUE;
+}
+
+async function ensureObjects(deps: BoxDependencies, draft: Box, signal: AbortSignal): Promise<StepResult> {
+  const { api, caches } = deps;
+  const wrong = wrongAmounts(draft.spec);
+  if (wrong.length > 0) {
+    const message = `${wrong.join(', ')}: not an amount such as 500m, 2 or 512Mi`;
+    setReady(draft, { reason: 'InvalidSpec', message }, deps.clock);
+    return DONE;
+  }
+  const { serviceAccount, resourceQuota, limitRange } = desiredObjects(draft, deps.network);
   await ensureObject(api, { type: ResourceQuotas, cache: caches.resourceQuotas, desired: resourceQuota }, signal);
   await ensureObject(api, { type: LimitRanges, cache: caches.limitRanges, desired: limitRange }, signal);
   await ensureObject(api, { type: ServiceAccounts, cache: caches.serviceAccounts, desired: serviceAccount }, signal);
-  await removeUnwantedInternet(
-    deps,
-    box,
-    desired.networkPolicies.map((policy) => policy.metadata.name),
-    signal,
-  );
-}
-
-/** The Box was changed from `internet` to `none`. */
-async function removeUnwantedInternet(
-  { api, caches }: BoxDependencies,
-  box: Box,
-  wanted: readonly string[],
-  signal: AbortSignal,
-): Promise<void> {
-  if (wanted.includes(INTERNET_POLICY)) return;
-  const policy = caches.networkPolicies.get(`${desiredNamespace(box).metadata.name}/${INTERNET_POLICY}`);
-  if (policy !== undefined) await deleteObjects(api, NetworkPolicies, [policy], signal);
+  return CONTINUE;
 }

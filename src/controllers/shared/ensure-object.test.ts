@@ -1,0 +1,92 @@
+import { NetworkPolicies, ServiceAccounts } from '../../kube/core-types.js';
+import type { NetworkPolicy, ResourceQuota, ServiceAccount } from '../../kube/core-types.js';
+import { RecordingApi } from '../../../test/builders/recording-api.js';
+import { ensureObject, isAsDesired } from './ensure-object.js';
+import { networkPolicyInformer, serviceAccountInformer } from './informers.js';
+
+const signal = new AbortController().signal;
+const metadata = { name: 'x', namespace: 'bw-a', labels: { 'app.kubernetes.io/managed-by': 'boxwright' } };
+
+const policy = (spec: Record<string, unknown>): NetworkPolicy => ({
+  apiVersion: 'networking.k8s.io/v1',
+  kind: 'NetworkPolicy',
+  metadata,
+  spec,
+});
+const quota = (hard: Record<string, string>): ResourceQuota => ({
+  apiVersion: 'v1',
+  kind: 'ResourceQuota',
+  metadata,
+  spec: { hard },
+});
+const deny = { podSelector: {}, policyTypes: ['Ingress', 'Egress'] };
+
+describe('an object is as desired', () => {
+  test.each([
+    ['when it is equal', policy(deny), policy(deny), true],
+    [
+      'not when its selector was narrowed',
+      policy({ ...deny, podSelector: { matchLabels: { a: 'b' } } }),
+      policy(deny),
+      false,
+    ],
+    ['not when a rule was added', policy({ ...deny, egress: [{}] }), policy(deny), false],
+    ['not when a list is shorter', policy({ ...deny, policyTypes: ['Ingress'] }), policy(deny), false],
+    [
+      'when an amount is written differently',
+      quota({ cpu: '1', memory: '1Gi' }),
+      quota({ cpu: '1000m', memory: '1024Mi' }),
+      true,
+    ],
+    ['not when an amount is another', quota({ memory: '2Gi' }), quota({ memory: '1Gi' }), false],
+  ])('%s', (_name, actual, desired, same) => {
+    expect(isAsDesired(actual, desired)).toBe(same);
+  });
+});
+
+describe('ensureObject', () => {
+  const account: ServiceAccount = {
+    apiVersion: 'v1',
+    kind: 'ServiceAccount',
+    metadata,
+    automountServiceAccountToken: false,
+  };
+
+  it('creates what is missing, and writes nothing the second time', async () => {
+    const api = new RecordingApi();
+    const cache = api.informer(networkPolicyInformer);
+    await ensureObject(api, { type: NetworkPolicies, cache, desired: policy(deny) }, signal);
+    await ensureObject(api, { type: NetworkPolicies, cache, desired: policy(deny) }, signal);
+    expect(api.writes.map(({ verb }) => verb)).toEqual(['create']);
+    expect(api.reads).toEqual([]);
+  });
+
+  it('repairs an object that lost our label, and keeps what others put into it', async () => {
+    const api = new RecordingApi();
+    const cache = api.informer(serviceAccountInformer);
+    const imagePullSecrets = [{ name: 'registry' }];
+    const theirs = {
+      ...account,
+      metadata: { name: 'x', namespace: 'bw-a', labels: { theirs: 'y' } },
+      imagePullSecrets,
+    };
+    api.seed(ServiceAccounts, { ...theirs, automountServiceAccountToken: true });
+    await ensureObject(api, { type: ServiceAccounts, cache, desired: account }, signal);
+    expect(api.writes.map(({ verb }) => verb)).toEqual(['create', 'replace']);
+    expect(api.peek(ServiceAccounts, 'bw-a/x')).toMatchObject({
+      metadata: { labels: { ...metadata.labels, theirs: 'y' } },
+      automountServiceAccountToken: false,
+      imagePullSecrets,
+    });
+  });
+
+  it('does not overwrite a version that it did not see', async () => {
+    const api = new RecordingApi();
+    const seen = api.seed(NetworkPolicies, policy({ podSelector: {} }));
+    api.failNext({ verb: 'get', error: new Error('the cache is enough') });
+    await api.patch(NetworkPolicies, { name: 'x', namespace: 'bw-a' }, { spec: { a: 1 } }, { type: 'merge' });
+    const cache = { get: () => seen };
+    const repair = ensureObject(api, { type: NetworkPolicies, cache, desired: policy(deny) }, signal);
+    await expect(repair).rejects.toThrow('409');
+  });
+});
