@@ -73,7 +73,10 @@ export class Folder {
   async fold(run: AgentRun, signal: AbortSignal): Promise<void> {
     const box = boxOfNamespace(run.metadata.namespace ?? '');
     const workspace = box === undefined ? undefined : await this.workspaceOf(box, signal);
-    await Promise.all(ownersOf(run, box, workspace).map((owner) => this.#foldInto(owner, run, signal)));
+    const folds = ownersOf(run, box, workspace).map((owner) => this.#foldInto(owner, run, signal));
+    // Nothing goes on behind the back of the caller when one owner fails.
+    const failed = (await Promise.allSettled(folds)).find((result) => result.status === 'rejected');
+    if (failed !== undefined) throw failed.reason;
   }
 
   /** Runs of one owner that come at the same time are added in one write. */

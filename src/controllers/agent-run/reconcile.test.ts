@@ -1,0 +1,438 @@
+import { LABEL_RUN } from '../../api/labels.js';
+import { AgentRuns } from '../../api/v1alpha1/agent-run.js';
+import { Agents } from '../../api/v1alpha1/agent.js';
+import { Boxes } from '../../api/v1alpha1/box.js';
+import { Jobs, Pods } from '../../kube/core-types.js';
+import { findCondition } from '../../api/conditions.js';
+import {
+  NAMESPACE,
+  makeAgent,
+  makeBox,
+  makeJob,
+  makeManifestRun,
+  makePod,
+  makeRun,
+  scheduled,
+} from '../../../test/builders/run-objects.js';
+import { RunWorld } from '../../../test/builders/run-world.js';
+import { apiError } from '../../../test/builders/recording-api.js';
+
+const KEY = `${NAMESPACE}/ada-1`;
+const REF = { namespace: NAMESPACE, name: 'ada-1' };
+
+/** A run with a Job and a running, claimed pod. */
+async function working(world: RunWorld): Promise<void> {
+  world.api.seed(AgentRuns, makeRun());
+  await world.settle();
+  world.api.seed(Pods, makePod({ phase: 'Running', ...scheduled() }, { labels: { [LABEL_RUN]: 'ada-1' } }));
+  await world.claim();
+  await world.settle();
+  world.writes();
+}
+
+describe('a short run of the API', () => {
+  it('costs the controller two writes and no read: the Job, and its TTL after the outcome', async () => {
+    const world = new RunWorld();
+    world.api.seed(AgentRuns, makeRun());
+    await world.settle();
+    expect(world.writes()).toEqual(['create jobs ada-1']);
+    world.api.seed(Pods, makePod({ phase: 'Running', ...scheduled() }));
+    await world.claim();
+    await world.settle();
+    await world.finish();
+    await world.settle();
+    expect(world.writes()).toEqual(['patch jobs ada-1']);
+    expect(world.api.peek(Jobs, KEY)?.spec.ttlSecondsAfterFinished).toBe(600);
+    const { namespace, name } = REF;
+    await world.api.patch(
+      Jobs,
+      { namespace, name },
+      { status: { conditions: [{ type: 'Complete', status: 'True' }] } },
+      { type: 'merge', subresource: 'status' },
+    );
+    world.writes();
+    await world.pass(120);
+    expect(world.writes()).toEqual([]);
+    expect(world.api.reads).toEqual([]);
+  });
+
+  it('has its Job deleted when the pod does not end after the outcome', async () => {
+    const world = new RunWorld();
+    await working(world);
+    await world.finish();
+    await world.settle();
+    expect(world.writes()).toEqual(['patch jobs ada-1']);
+    await world.pass(59);
+    expect(world.writes()).toEqual([]);
+    await world.pass(1);
+    expect(world.writes()).toEqual(['delete jobs ada-1']);
+  });
+});
+
+describe('a run made by a five-line manifest', () => {
+  it('gets the finalizer and the UID of its agent before the Job', async () => {
+    const world = new RunWorld();
+    world.api.seed(AgentRuns, makeManifestRun());
+    await world.settle();
+    expect(world.writes()).toEqual([
+      'patch agentruns by-hand',
+      'patch agentruns/status by-hand',
+      'create jobs by-hand',
+    ]);
+    expect(world.run('by-hand').metadata.finalizers).toEqual(['boxwright.dev/fold']);
+    expect(world.run('by-hand').status?.agentUid).toBe('uid-agent-ada');
+  });
+
+  it('ends as AgentNotFound without its agent, after one live read', async () => {
+    const world = new RunWorld({ agent: null });
+    world.api.seed(AgentRuns, makeManifestRun());
+    await world.settle();
+    expect(world.writes()).toEqual(['patch agentruns/status by-hand']);
+    expect(world.run('by-hand').status).toMatchObject({
+      phase: 'error',
+      reason: 'AgentNotFound',
+      message: expect.stringContaining('There is no Agent ada in namespace bw-dev.'),
+      usageFinal: true,
+    });
+    expect(world.api.reads.map(({ verb, key }) => `${verb} ${key}`)).toEqual(['get bw-dev/ada']);
+  });
+});
+
+describe('a run that may not start', () => {
+  it.each([
+    ['AgentInactive', { ...makeAgent(), status: { active: false } }, makeBox()],
+    ['AgentPaused', makeAgent({ paused: true }), makeBox()],
+    ['BoxNotReady', makeAgent(), { ...makeBox(), status: {} }],
+  ])('waits as %s with one write and no Job', async (reason, agent, box) => {
+    const world = new RunWorld({ agent, box });
+    world.api.seed(AgentRuns, makeRun());
+    await world.settle();
+    await world.pass(300);
+    expect(world.writes()).toEqual(['patch agentruns/status ada-1']);
+    expect(world.run().status).toMatchObject({ phase: 'running', reason });
+  });
+
+  it('starts when its agent gets a slot', async () => {
+    const world = new RunWorld({ agent: { ...makeAgent(), status: { active: false } } });
+    world.api.seed(AgentRuns, makeRun());
+    await world.settle();
+    world.writes();
+    const ref = { namespace: NAMESPACE, name: 'ada' };
+    await world.api.patch(Agents, ref, { status: { active: true } }, { type: 'merge', subresource: 'status' });
+    world.writes();
+    await world.settle();
+    expect(world.writes()).toEqual(['create jobs ada-1']);
+  });
+
+  it('starts when a run before it ends, the oldest first', async () => {
+    const world = new RunWorld({ box: makeBox({ maxRunning: 1 }) });
+    for (const [name, second] of [
+      ['ada-1', 0],
+      ['ada-3', 2],
+      ['ada-2', 1],
+    ] as const) {
+      world.api.seed(AgentRuns, makeRun(name, { spec: { createdAt: `2026-01-01T00:00:0${second}.000Z` } }));
+    }
+    await world.settle();
+    expect(world.writes().sort()).toEqual([
+      'create jobs ada-1',
+      'patch agentruns/status ada-2',
+      'patch agentruns/status ada-3',
+    ]);
+    expect(world.run('ada-3').status?.reason).toBe('BoxLimit');
+    await world.finish('ada-1');
+    await world.settle();
+    expect(world.writes()).toEqual(expect.arrayContaining(['create jobs ada-2']));
+    expect(world.api.all(Jobs).map(({ metadata }) => metadata.name)).toEqual(['ada-1', 'ada-2']);
+  });
+
+  it('waits as SessionBusy, then continues the transcript of the run before it', async () => {
+    const world = new RunWorld();
+    world.api.seed(AgentRuns, makeRun('ada-1', { spec: { sessionId: 's' } }));
+    await world.settle();
+    world.api.seed(AgentRuns, makeRun('ada-2', { spec: { sessionId: 's', createdAt: '2026-01-01T00:00:01.000Z' } }));
+    await world.settle();
+    expect(world.run('ada-2').status?.reason).toBe('SessionBusy');
+    await world.claim('ada-1');
+    await world.finish('ada-1');
+    await world.settle();
+    expect(world.api.peek(Jobs, `${NAMESPACE}/ada-2`)?.metadata.annotations).toEqual({
+      'boxwright.dev/previous-run': 'ada-1',
+    });
+  });
+
+  it('is cancelled without a Job', async () => {
+    const world = new RunWorld({ agent: makeAgent({ paused: true }) });
+    world.api.seed(AgentRuns, makeRun());
+    await world.settle();
+    world.writes();
+    await world.api.patch(AgentRuns, REF, { spec: { cancelRequested: true } }, { type: 'merge' });
+    world.writes();
+    await world.settle();
+    expect(world.writes()).toEqual(['patch agentruns/status ada-1']);
+    expect(world.run().status).toMatchObject({ phase: 'cancelled', reason: 'Cancelled' });
+  });
+
+  it('ends as AgentDeleted when another agent has the name by now', async () => {
+    const world = new RunWorld();
+    world.api.seed(AgentRuns, makeRun('ada-1', { spec: { agentUid: 'uid-of-the-old-one' } }));
+    await world.settle();
+    expect(world.writes()).toEqual(['patch agentruns/status ada-1']);
+    expect(world.run().status?.reason).toBe('AgentDeleted');
+  });
+});
+
+describe('no room in the cluster', () => {
+  it('takes the Job of a run without a pod away, waits, and tries again later: nothing was executed', async () => {
+    const world = new RunWorld();
+    world.api.seed(AgentRuns, makeRun());
+    await world.settle();
+    world.writes();
+    await world.pass(120);
+    expect(world.writes()).toEqual(['patch agentruns/status ada-1', 'delete jobs ada-1']);
+    expect(world.run().status).toMatchObject({ phase: 'running', reason: 'NoCapacity' });
+    await world.pass(29);
+    expect(world.writes()).toEqual([]);
+    await world.pass(1);
+    expect(world.writes()).toEqual(['create jobs ada-1']);
+  });
+
+  it('admits nothing more in a Box with an unschedulable pod, and goes on when the pod gets a node', async () => {
+    const world = new RunWorld();
+    world.api.seed(AgentRuns, makeRun());
+    await world.settle();
+    const unschedulable = { conditions: [{ type: 'PodScheduled', status: 'False', reason: 'Unschedulable' }] };
+    world.api.seed(Pods, makePod(unschedulable));
+    world.api.seed(AgentRuns, makeRun('ada-2'));
+    await world.settle();
+    expect(world.run('ada-2').status?.reason).toBe('NoCapacity');
+    world.writes();
+    await world.api.patch(
+      Pods,
+      { namespace: NAMESPACE, name: 'ada-1-abcde' },
+      { status: scheduled() },
+      {
+        type: 'merge',
+        subresource: 'status',
+      },
+    );
+    world.writes();
+    await world.settle();
+    expect(world.writes()).toEqual(['create jobs ada-2']);
+  });
+
+  it('keeps the run of a pod that claimed it in the last moment', async () => {
+    const world = new RunWorld();
+    world.api.seed(AgentRuns, makeRun());
+    await world.settle();
+    world.writes();
+    world.beforeNextStatusWrite(async () => {
+      world.api.seed(Pods, makePod({ phase: 'Running', ...scheduled() }));
+      await world.claim();
+    });
+    await world.pass(120);
+    expect(world.writes()).toEqual(['patch agentruns/status ada-1']);
+    expect(world.run().status?.reason).not.toBe('NoCapacity');
+    expect(world.run().status?.claim?.podUid).toBe('uid-pod');
+  });
+
+  it('waits when quota refuses the Job itself', async () => {
+    const world = new RunWorld();
+    world.api.failNext({
+      verb: 'create',
+      resource: 'jobs',
+      error: apiError(403, 'Forbidden', 'exceeded quota: boxwright, requested: count/jobs.batch=1'),
+    });
+    world.api.seed(AgentRuns, makeRun());
+    await world.settle();
+    expect(world.writes()).toEqual(['create jobs ada-1', 'patch agentruns/status ada-1']);
+    expect(world.run().status?.reason).toBe('NoCapacity');
+    await world.pass(30);
+    expect(world.writes()).toEqual(['create jobs ada-1']);
+  });
+});
+
+describe('creating the Job', () => {
+  it('takes a Job with our owner UID for its own after a lost answer', async () => {
+    const world = new RunWorld();
+    const run = world.api.seed(AgentRuns, makeRun());
+    const job = makeJob(run);
+    world.api.failNext({ verb: 'create', resource: 'jobs', error: apiError(409, 'AlreadyExists') });
+    delete job.metadata.labels;
+    world.api.seed(Jobs, job);
+    await world.settle();
+    await world.settle();
+    expect(world.writes()).toEqual(['create jobs ada-1']);
+    expect(world.run().status).toEqual({ phase: 'running' });
+  });
+
+  it('ends the run when Kubernetes finds the Job invalid', async () => {
+    const world = new RunWorld();
+    const error = apiError(422, 'Invalid', 'spec.template.spec.runtimeClassName: bad');
+    world.api.failNext({ verb: 'create', resource: 'jobs', error });
+    world.api.seed(AgentRuns, makeRun());
+    await world.settle();
+    expect(world.run().status).toMatchObject({
+      phase: 'error',
+      reason: 'InvalidRun',
+      message: expect.stringContaining('runtimeClassName'),
+    });
+    expect(world.writes()).toEqual(['create jobs ada-1', 'patch agentruns/status ada-1']);
+  });
+
+  it('waits while the namespace of the Box is being deleted', async () => {
+    const world = new RunWorld();
+    world.api.failNext({ verb: 'create', resource: 'jobs', error: apiError(404, 'NotFound') });
+    world.api.seed(AgentRuns, makeRun());
+    await world.settle();
+    expect(world.run().status?.reason).toBe('BoxNotReady');
+  });
+});
+
+describe('a working run', () => {
+  it('ends as PodDeleted when its pod is killed, after a live read, and gets no second Job', async () => {
+    const world = new RunWorld();
+    await working(world);
+    world.api.vanish(Pods, `${NAMESPACE}/ada-1-abcde`);
+    await world.settle();
+    expect(world.writes()).toEqual([]);
+    await world.pass(15);
+    expect(world.writes()).toEqual(['patch agentruns/status ada-1', 'delete jobs ada-1']);
+    expect(world.run().status).toMatchObject({ phase: 'error', reason: 'PodDeleted' });
+    expect(findCondition(world.run().status?.conditions, 'Finished')).toMatchObject({ reason: 'PodDeleted' });
+    await world.pass(600);
+    expect(world.writes()).toEqual([]);
+  });
+
+  it('ends as JobDeleted when its Job is deleted by hand', async () => {
+    const world = new RunWorld();
+    await working(world);
+    world.api.vanish(Jobs, KEY);
+    world.api.vanish(Pods, `${NAMESPACE}/ada-1-abcde`);
+    await world.settle();
+    await world.pass(15);
+    expect(world.writes()).toEqual(['patch agentruns/status ada-1']);
+    expect(world.run().status?.reason).toBe('JobDeleted');
+  });
+
+  it('keeps the finish that arrived within the grace', async () => {
+    const world = new RunWorld();
+    await working(world);
+    world.api.vanish(Pods, `${NAMESPACE}/ada-1-abcde`);
+    await world.settle();
+    await world.pass(10);
+    await world.finish();
+    await world.settle();
+    await world.pass(10);
+    expect(world.run().status).toMatchObject({ phase: 'done', reason: 'Completed' });
+  });
+
+  it('loses against a finish that was written at the same time', async () => {
+    const world = new RunWorld();
+    await working(world);
+    world.api.vanish(Pods, `${NAMESPACE}/ada-1-abcde`);
+    await world.settle();
+    world.beforeNextStatusWrite(() => world.finish());
+    await world.pass(15);
+    expect(world.writes()).toEqual(['patch agentruns/status ada-1', 'patch jobs ada-1']);
+    expect(world.run().status).toMatchObject({ phase: 'done', reason: 'Completed' });
+  });
+
+  it('takes the outcome from the termination message when no gateway was there', async () => {
+    const world = new RunWorld();
+    await working(world);
+    const message = JSON.stringify({
+      v: 1,
+      reason: 'Completed',
+      message: '',
+      output: 'hi',
+      outputTruncated: false,
+      steps: 1,
+    });
+    const terminated = { exitCode: 0, message };
+    await world.api.patch(
+      Pods,
+      { namespace: NAMESPACE, name: 'ada-1-abcde' },
+      { status: { phase: 'Succeeded', containerStatuses: [{ name: 'runner', state: { terminated } }] } },
+      { type: 'merge', subresource: 'status' },
+    );
+    world.writes();
+    await world.settle();
+    expect(world.writes()).toEqual(['patch agentruns/status ada-1', 'patch jobs ada-1']);
+    expect(world.run().status).toMatchObject({ phase: 'done', reason: 'Completed', output: 'hi' });
+  });
+
+  it('is cancelled by force when it does not stop for 60 s', async () => {
+    const world = new RunWorld();
+    await working(world);
+    await world.api.patch(AgentRuns, REF, { spec: { cancelRequested: true } }, { type: 'merge' });
+    world.writes();
+    await world.settle();
+    await world.pass(59);
+    expect(world.writes()).toEqual([]);
+    await world.pass(1);
+    expect(world.writes()).toEqual(['patch agentruns/status ada-1', 'patch jobs ada-1']);
+    expect(world.run().status?.phase).toBe('cancelled');
+    await world.pass(5);
+    expect(world.writes()).toEqual(['delete jobs ada-1']);
+  });
+
+  it('ends as ImagePullFailed and loses its Job', async () => {
+    const world = new RunWorld();
+    world.api.seed(AgentRuns, makeRun());
+    await world.settle();
+    const waiting = { reason: 'ImagePullBackOff', message: 'no such image' };
+    world.api.seed(Pods, makePod({ ...scheduled(), containerStatuses: [{ name: 'runner', state: { waiting } }] }));
+    world.writes();
+    await world.pass(301);
+    await world.pass(1);
+    expect(world.writes()).toEqual(['patch agentruns/status ada-1', 'delete jobs ada-1']);
+    expect(world.run().status).toMatchObject({ phase: 'error', reason: 'ImagePullFailed' });
+    expect(world.run().status?.message).toContain('no such image');
+  });
+});
+
+describe('a deleted run', () => {
+  it('is cancelled first when it works: outcome, Job, totals, release', async () => {
+    const world = new RunWorld();
+    await working(world);
+    await world.api.delete(AgentRuns, REF);
+    world.writes();
+    await world.settle();
+    expect(world.writes()).toEqual(['patch agentruns/status ada-1', 'delete jobs ada-1']);
+    expect(world.run().status).toMatchObject({ phase: 'cancelled', reason: 'Cancelled' });
+    await world.pass(120);
+    expect(world.writes()).toEqual([
+      'patch agentruns/status ada-1',
+      'patch agents/status ada',
+      'patch boxes/status dev',
+      'patch workspaces/status acme',
+      'patch agentruns ada-1',
+    ]);
+    expect(world.api.peek(AgentRuns, KEY)).toBeUndefined();
+    expect(world.api.peek(Boxes, 'dev')?.status?.folded).toMatchObject({ runs: 1 });
+  });
+
+  it('is folded at once when it has ended', async () => {
+    const world = new RunWorld();
+    await working(world);
+    await world.finish();
+    await world.settle();
+    await world.api.delete(AgentRuns, REF);
+    await world.settle();
+    expect(world.api.peek(AgentRuns, KEY)).toBeUndefined();
+    expect(world.api.peek(Agents, `${NAMESPACE}/ada`)?.status).toMatchObject({
+      folded: { runs: 1, inputTokens: 10, outputTokens: 5, costMicroUsd: 100 },
+    });
+  });
+});
+
+describe('the counts of a Box', () => {
+  it('tell runs that hold a Job and runs that wait', async () => {
+    const world = new RunWorld({ box: makeBox({ maxRunning: 1 }) });
+    for (const name of ['ada-1', 'ada-2', 'ada-3']) world.api.seed(AgentRuns, makeRun(name));
+    await world.settle();
+    expect(world.controllers.counts.running(NAMESPACE)).toBe(1);
+    expect(world.controllers.counts.queued(NAMESPACE)).toBe(2);
+  });
+});

@@ -1,0 +1,174 @@
+/** The run controller and folding on a recording API, driven by hand: no engine, no timers, one key after the other. */
+import { Agents } from '../../src/api/v1alpha1/agent.js';
+import { AgentRuns } from '../../src/api/v1alpha1/agent-run.js';
+import type { AgentRun } from '../../src/api/v1alpha1/agent-run.js';
+import { Boxes } from '../../src/api/v1alpha1/box.js';
+import type { Box } from '../../src/api/v1alpha1/box.js';
+import type { Agent } from '../../src/api/v1alpha1/agent.js';
+import { Workspaces } from '../../src/api/v1alpha1/workspace.js';
+import { createRunControllers } from '../../src/controllers/agent-run/controller.js';
+import type { RunControllers } from '../../src/controllers/agent-run/controller.js';
+import { jobInformer, podInformer, runInformer } from '../../src/controllers/agent-run/views.js';
+import type { ControllerPart } from '../../src/controllers/shared/controller-part.js';
+import { agentInformer, boxInformer } from '../../src/controllers/shared/informers.js';
+import { Folder } from '../../src/controllers/totals/fold.js';
+import { isRetrySoon } from '../../src/runtime/errors.js';
+import { FakeClock } from './fake-clock.js';
+import { recordingLog } from './log.js';
+import { RecordingApi } from './recording-api.js';
+import type { RecordedCall } from './recording-api.js';
+import { NAMESPACE, makeAgent, makeBox, makeWorkspace } from './run-objects.js';
+
+/** Follows enqueued keys until nothing is left to do. */
+export class PartDriver {
+  readonly #pending = new Set<string>();
+  readonly #due = new Map<string, number>();
+
+  constructor(
+    private readonly part: ControllerPart,
+    private readonly clock: FakeClock,
+  ) {
+    part.watch((key) => this.#pending.add(key));
+  }
+
+  /** Whether a key was worked on. */
+  async runDue(): Promise<boolean> {
+    for (const [key, at] of this.#due) {
+      if (at > this.clock.now()) continue;
+      this.#due.delete(key);
+      this.#pending.add(key);
+    }
+    const keys = [...this.#pending];
+    this.#pending.clear();
+    for (const key of keys) await this.#work(key);
+    return keys.length > 0;
+  }
+
+  async #work(key: string): Promise<void> {
+    try {
+      const result = await this.part.reconcile(key, new AbortController().signal);
+      const ms = result?.requeueAfterMs;
+      if (ms !== undefined) this.#due.set(key, this.clock.now() + ms);
+    } catch (error) {
+      if (!isRetrySoon(error)) throw error;
+      this.#pending.add(key);
+    }
+  }
+}
+
+export interface RunWorldOptions {
+  box?: Box;
+  agent?: Agent | null;
+  maxRunning?: number;
+}
+
+export class RunWorld {
+  readonly clock = new FakeClock();
+  readonly api = new RecordingApi({ clock: this.clock });
+  readonly controllers: RunControllers;
+  readonly #drivers: PartDriver[];
+
+  constructor(options: RunWorldOptions = {}) {
+    this.api.seed(Workspaces, makeWorkspace());
+    this.api.seed(Boxes, options.box ?? makeBox());
+    if (options.agent !== null) this.api.seed(Agents, options.agent ?? makeAgent());
+    const caches = {
+      runs: this.api.informer(runInformer),
+      jobs: this.api.informer(jobInformer),
+      pods: this.api.informer(podInformer),
+      agents: this.api.informer(agentInformer),
+      boxes: this.api.informer(boxInformer),
+    };
+    const folder = new Folder(this.api, (box) => Promise.resolve(caches.boxes.get(box)?.spec.workspace));
+    this.controllers = createRunControllers({
+      api: this.api,
+      clock: this.clock,
+      log: recordingLog().log,
+      caches,
+      maxRunning: options.maxRunning ?? 100,
+      fold: (run, signal) => folder.fold(run, signal),
+      jobSettings: () =>
+        Promise.resolve({
+          image: 'boxwright:test',
+          imagePullPolicy: 'Never',
+          gatewayIp: '10.0.0.1',
+          gatewayServerName: 'gateway',
+          gatewayCa: 'CA',
+        }),
+    });
+    this.#drivers = [this.controllers.runs, this.controllers.admission].map((part) => new PartDriver(part, this.clock));
+  }
+
+  /** Works until nothing is left to do now. */
+  async settle(): Promise<void> {
+    for (let round = 0; round < 100; round++) {
+      let worked = false;
+      for (const driver of this.#drivers) worked = (await driver.runDue()) || worked;
+      if (!worked) return;
+    }
+    throw new Error('the controllers never come to rest');
+  }
+
+  /** Lets time pass, then works. */
+  async pass(seconds: number): Promise<void> {
+    await this.clock.advance(seconds * 1000);
+    await this.settle();
+  }
+
+  run(name = 'ada-1'): AgentRun {
+    const run = this.api.peek(AgentRuns, `${NAMESPACE}/${name}`);
+    if (run === undefined) throw new Error(`there is no run ${name}`);
+    return run;
+  }
+
+  /** Writes since the last call, as `<verb> <resource> <name>`. */
+  writes(): string[] {
+    const writes = this.api.writes.map(({ verb, resource, key }: RecordedCall) => {
+      return `${verb} ${resource} ${key.slice(key.indexOf('/') + 1)}`;
+    });
+    this.api.writes.length = 0;
+    return writes;
+  }
+
+  /** Somebody is faster than the next status write of a run: `action` happens just before it arrives. */
+  beforeNextStatusWrite(action: () => Promise<void>): void {
+    const patch = this.api.patch.bind(this.api);
+    this.api.patch = async (type, ref, body, options) => {
+      if (type.plural === AgentRuns.plural && options.subresource === 'status') {
+        this.api.patch = patch;
+        await action();
+      }
+      return await patch(type, ref, body, options);
+    };
+  }
+
+  /** As the gateway: claim, then finish. */
+  async claim(name = 'ada-1', podUid = 'uid-pod', podName = 'ada-1-abcde'): Promise<void> {
+    const claim = {
+      podUid,
+      podName,
+      at: new Date(this.clock.now()).toISOString(),
+      gatewayPod: 'g',
+      gatewayUid: 'g',
+      gatewayAddress: '10.0.0.1:8443',
+      epoch: 1,
+    };
+    await this.#patchStatus(name, { claim });
+  }
+
+  async finish(name = 'ada-1', phase: 'done' | 'error' | 'cancelled' = 'done', reason = 'Completed'): Promise<void> {
+    const finishedAt = new Date(this.clock.now()).toISOString();
+    const usage = { steps: 1, inputTokens: 10, outputTokens: 5, totalTokens: 15, costUsd: '0.000100' };
+    await this.#patchStatus(name, { phase, reason, finishedAt, usage, usageFinal: true });
+  }
+
+  async #patchStatus(name: string, status: Record<string, unknown>): Promise<void> {
+    await this.api.patch(
+      AgentRuns,
+      { namespace: NAMESPACE, name },
+      { status },
+      { type: 'merge', subresource: 'status' },
+    );
+    this.api.writes.pop();
+  }
+}
