@@ -1,0 +1,101 @@
+import { findCondition } from '../../api/conditions.js';
+import { AgentTriggers } from '../../api/v1alpha1/agent-trigger.js';
+import { AgentSpec, Agents } from '../../api/v1alpha1/agent.js';
+import { createLogger } from '../../observability/logger.js';
+import { FakeClock } from '../../../test/builders/fake-clock.js';
+import { RecordingApi } from '../../../test/builders/recording-api.js';
+import { agentInformer, triggerInformer } from '../shared/informers.js';
+import { createAgentTriggerController, missingToken } from './controller.js';
+import type { KeyIds } from './controller.js';
+
+const KEY = 'bw-dev/a.t';
+const apiVersion = 'boxwright.dev/v1alpha1';
+const signal = new AbortController().signal;
+const KEYS: KeyIds = { current: 'k2', all: new Set(['k1', 'k2']) };
+const TOKEN = 'ab'.repeat(16);
+
+function setup(spec: { tokenId?: string; keyId?: string } = {}, hasAgent = true) {
+  const clock = new FakeClock();
+  const api = new RecordingApi({ clock });
+  if (hasAgent) {
+    api.seed(Agents, {
+      apiVersion,
+      kind: 'Agent',
+      metadata: { name: 'a', namespace: 'bw-dev' },
+      spec: AgentSpec.parse({ name: 'A' }),
+    });
+  }
+  api.seed(AgentTriggers, {
+    apiVersion,
+    kind: 'AgentTrigger',
+    metadata: { name: 'a.t', namespace: 'bw-dev' },
+    spec: { agent: 'a', name: 'T', description: '', body: 'do it', methods: ['POST'], enabled: true, ...spec },
+    status: { fireCount: 3 },
+  });
+  const caches = { triggers: api.informer(triggerInformer), agents: api.informer(agentInformer) };
+  const log = createLogger('test', 'silent', { write: () => undefined });
+  let keyIds: KeyIds | undefined = KEYS;
+  const controller = createAgentTriggerController({
+    api,
+    clock,
+    log,
+    caches,
+    keyIds: () => keyIds,
+    random: (size) => Buffer.alloc(size, 0xab),
+  });
+  return {
+    api,
+    reconcile: () => controller.reconcile(KEY, signal),
+    trigger: () => api.peek(AgentTriggers, KEY),
+    loseKeyring: () => (keyIds = undefined),
+  };
+}
+
+const reason = (trigger: ReturnType<ReturnType<typeof setup>['trigger']>) =>
+  findCondition(trigger?.status?.conditions, 'Ready')?.reason;
+
+describe('a trigger', () => {
+  it('gets token and key in one write that touches nothing else, and then nothing', async () => {
+    const { api, reconcile, trigger } = setup();
+    const { resourceVersion } = trigger()?.metadata ?? {};
+    await reconcile();
+    expect(api.writes.map(({ verb, resource }) => `${verb} ${resource}`)).toEqual([
+      'patch agenttriggers',
+      'patch agenttriggers/status',
+    ]);
+    expect(api.writes[0]?.body).toEqual({ metadata: { resourceVersion }, spec: { tokenId: TOKEN, keyId: 'k2' } });
+    expect(trigger()?.spec).toMatchObject({ body: 'do it', tokenId: TOKEN, keyId: 'k2' });
+    expect(trigger()?.status?.fireCount).toBe(3);
+    expect(reason(trigger())).toBe('Ready');
+    api.clearRecords();
+    await reconcile();
+    expect([...api.writes, ...api.reads]).toEqual([]);
+  });
+
+  it('waits for the keyring', async () => {
+    const { api, reconcile, loseKeyring } = setup();
+    loseKeyring();
+    expect(await reconcile()).toEqual({ requeueAfterMs: 1000 });
+    expect(api.writes).toEqual([]);
+  });
+
+  test.each([
+    ['AgentNotFound', { tokenId: TOKEN, keyId: 'k1' }, false],
+    ['KeyNotFound', { tokenId: TOKEN, keyId: 'k0' }, true],
+    ['Ready', { tokenId: TOKEN, keyId: 'k1' }, true],
+  ])('says %s', async (expected, spec, hasAgent) => {
+    const { api, reconcile, trigger } = setup(spec, hasAgent);
+    await reconcile();
+    expect(reason(trigger())).toBe(expected);
+    expect(api.writes.map(({ resource }) => resource)).toEqual(['agenttriggers/status']);
+  });
+});
+
+test.each([
+  ['both for a new trigger', {}, { tokenId: TOKEN, keyId: 'k2' }],
+  ['only the key for a restored one', { tokenId: 'cd'.repeat(16) }, { keyId: 'k2' }],
+  ['only the token after a rotation by hand', { keyId: 'k1' }, { tokenId: TOKEN }],
+  ['nothing when both are there', { tokenId: TOKEN, keyId: 'k1' }, undefined],
+])('sets %s', (_name, spec, expected) => {
+  expect(missingToken(spec, KEYS, (size) => Buffer.alloc(size, 0xab))).toEqual(expected);
+});

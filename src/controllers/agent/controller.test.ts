@@ -1,0 +1,202 @@
+import { findCondition } from '../../api/conditions.js';
+import type { KubeObject } from '../../api/meta.js';
+import { AgentRuns } from '../../api/v1alpha1/agent-run.js';
+import { AgentTriggers } from '../../api/v1alpha1/agent-trigger.js';
+import { Agents } from '../../api/v1alpha1/agent.js';
+import type { Agent } from '../../api/v1alpha1/agent.js';
+import { Boxes } from '../../api/v1alpha1/box.js';
+import type { Box } from '../../api/v1alpha1/box.js';
+import { Workspaces } from '../../api/v1alpha1/workspace.js';
+import type { ResourceType } from '../../api/meta.js';
+import { createLogger } from '../../observability/logger.js';
+import { FakeClock } from '../../../test/builders/fake-clock.js';
+import { RecordingApi, apiError } from '../../../test/builders/recording-api.js';
+import * as informers from '../shared/informers.js';
+import { createAgentController } from './controller.js';
+
+const apiVersion = 'boxwright.dev/v1alpha1';
+const signal = new AbortController().signal;
+
+function setup(slots = 1) {
+  const clock = new FakeClock();
+  const api = new RecordingApi({ clock });
+  const seed = (type: ResourceType, metadata: KubeObject['metadata'], spec: object, status?: object) =>
+    api.seed(type, {
+      apiVersion,
+      kind: type.kind,
+      metadata,
+      spec,
+      ...(status === undefined ? {} : { status }),
+    } as KubeObject);
+  seed(Workspaces, { name: 'acme' }, { slots });
+  seed(Boxes, { name: 'dev' }, { workspace: 'acme' });
+  const caches = {
+    agents: api.informer(informers.agentInformer),
+    boxes: api.informer(informers.boxInformer),
+    workspaces: api.informer(informers.workspaceInformer),
+    triggers: api.informer(informers.triggerInformer),
+    runs: api.informer({
+      type: AgentRuns,
+      project: ({ metadata, spec }) => ({ metadata, spec: { agent: spec.agent } }),
+      indexes: { [informers.BY_AGENT]: (run) => [informers.agentIndexValue(run.metadata.namespace, run.spec.agent)] },
+    }),
+  };
+  const log = createLogger('test', 'silent', { write: () => undefined });
+  const controller = createAgentController({ api, clock, log, caches });
+  const enqueued: string[] = [];
+  controller.watch((key) => enqueued.push(key));
+  const seedAgent = (
+    name: string,
+    second: number,
+    overrides: { spec?: object; status?: object; namespace?: string } = {},
+  ) =>
+    seed(
+      Agents,
+      { name, namespace: overrides.namespace ?? 'bw-dev', creationTimestamp: `2026-01-01T00:00:0${second}Z` },
+      { name, soul: 'a long text', provider: 'boxwright', paused: false, ...overrides.spec },
+      overrides.status,
+    );
+  /** Works on everything that was asked for until nothing is. */
+  const drain = async () => {
+    for (let key = enqueued.shift(); key !== undefined; key = enqueued.shift()) await controller.reconcile(key, signal);
+  };
+  const agent = (name: string): Agent | undefined => api.peek(Agents, `bw-dev/${name}`);
+  return { api, controller, enqueued, seed, seedAgent, drain, agent };
+}
+
+const summary = (api: RecordingApi) => api.writes.map(({ verb, resource, key }) => `${verb} ${resource} ${key}`);
+
+describe('an agent', () => {
+  it('gets its finalizer and one status write, and then nothing', async () => {
+    const { api, controller, seedAgent, drain, agent } = setup();
+    seedAgent('a', 0);
+    await drain();
+    expect(summary(api)).toEqual(['patch agents bw-dev/a', 'patch agents/status bw-dev/a']);
+    expect(agent('a')?.metadata.finalizers).toEqual(['boxwright.dev/cleanup']);
+    expect(agent('a')?.status).toMatchObject({ active: true, handle: 'a', observedGeneration: 1 });
+    expect(agent('a')?.spec.soul).toBe('a long text');
+    api.clearRecords();
+    await controller.reconcile('bw-dev/a', signal);
+    expect([...api.writes, ...api.reads]).toEqual([]);
+  });
+
+  it('keeps the totals that others wrote into its status, also when it loses a field', async () => {
+    const { seedAgent, drain, agent } = setup();
+    const totals = { runs: 7, tokens: 100, costUsd: '0.000100', folding: ['u1'] };
+    seedAgent('a', 0);
+    seedAgent('b', 1, { status: { ...totals, active: false, inactiveReason: 'old words', handle: 'old' } });
+    await drain();
+    expect(agent('b')?.status).toMatchObject({ ...totals, active: false, handle: 'b' });
+    expect(agent('b')?.status?.inactiveReason).toMatch(/^plan limit reached: 1 of 1 /);
+  });
+
+  it('gives its slot to the oldest that waits as soon as its deletion begins', async () => {
+    const { api, seedAgent, drain, agent } = setup();
+    seedAgent('a', 0);
+    await drain();
+    seedAgent('b', 1);
+    seedAgent('c', 2);
+    await drain();
+    expect(agent('b')?.status?.active).toBe(false);
+    await api.delete(Agents, { namespace: 'bw-dev', name: 'a' });
+    await drain();
+    expect(agent('a')).toBeUndefined();
+    expect(agent('b')?.status).toMatchObject({ active: true });
+    expect(agent('b')?.status?.inactiveReason).toBeUndefined();
+    expect(agent('c')?.status?.active).toBe(false);
+  });
+
+  it('becomes active when the plan is raised', async () => {
+    const { api, seedAgent, drain, agent } = setup(0);
+    seedAgent('a', 0);
+    await drain();
+    expect(agent('a')?.status?.inactiveReason).toMatch(/^plan limit reached: 0 of 0 agent slots of workspace acme/);
+    await api.patch(Workspaces, { name: 'acme' }, { spec: { slots: 1 } }, { type: 'merge' });
+    await drain();
+    expect(agent('a')?.status?.active).toBe(true);
+  });
+
+  it('shows HandleConflict while an older agent has its handle, and resolves after that', async () => {
+    const { api, seedAgent, drain, agent } = setup(5);
+    seedAgent('a', 0, { spec: { handle: 'bot' } });
+    seedAgent('b', 1, { spec: { handle: 'bot' } });
+    await drain();
+    expect(agent('b')?.status?.handle).toBeUndefined();
+    expect(findCondition(agent('b')?.status?.conditions, 'HandleConflict')?.status).toBe('True');
+    expect(findCondition(agent('b')?.status?.conditions, 'Ready')?.reason).toBe('HandleConflict');
+    await api.patch(Agents, { namespace: 'bw-dev', name: 'a' }, { spec: { handle: 'other' } }, { type: 'merge' });
+    await drain();
+    expect(agent('a')?.status?.handle).toBe('other');
+    expect(agent('b')?.status?.handle).toBe('bot');
+    expect(findCondition(agent('b')?.status?.conditions, 'HandleConflict')).toBeUndefined();
+  });
+
+  it('holds no slot in a namespace that is not ours', async () => {
+    const { api, seedAgent, drain } = setup();
+    seedAgent('a', 0, { namespace: 'default' });
+    await drain();
+    const status = api.peek(Agents, 'default/a')?.status;
+    expect(status).toMatchObject({
+      active: false,
+      inactiveReason: 'the namespace is not the namespace of a Box; create the agent in bw-<box>',
+    });
+    expect(findCondition(status?.conditions, 'Ready')?.reason).toBe('BoxNotFound');
+  });
+
+  it('loses its slot when the namespace of its Box turns out to be somebody else’s', async () => {
+    const { api, seedAgent, drain, agent } = setup();
+    seedAgent('a', 0);
+    await drain();
+    const box = api.peek(Boxes, 'dev') as Box;
+    const refused = { type: 'Ready', status: 'False', reason: 'NamespaceExists', message: '' } as const;
+    const conditions = [{ ...refused, lastTransitionTime: '2026-01-01T00:00:00Z' }];
+    await api.replaceStatus(Boxes, { ...box, status: { conditions } });
+    await drain();
+    expect(agent('a')?.status?.active).toBe(false);
+  });
+});
+
+describe('the deletion of an agent', () => {
+  it('deletes its triggers and runs, waits until they are gone, and touches no others', async () => {
+    const { api, controller, seed, seedAgent, drain, agent } = setup(5);
+    for (const name of ['a', 'b']) {
+      seedAgent(name, 0);
+      seed(AgentTriggers, { name: `${name}.t`, namespace: 'bw-dev' }, { agent: name, name: 'T' });
+      const finalizers = ['boxwright.dev/fold'];
+      seed(AgentRuns, { name: `${name}-1`, namespace: 'bw-dev', finalizers }, { agent: name });
+    }
+    await drain();
+    await api.delete(Agents, { namespace: 'bw-dev', name: 'a' });
+    api.clearRecords();
+    expect(await controller.reconcile('bw-dev/a', signal)).toEqual({ requeueAfterMs: 2000 });
+    expect(summary(api)).toEqual([
+      'delete agenttriggers bw-dev/a.t',
+      'delete agentruns bw-dev/a-1',
+      'patch agents/status bw-dev/a',
+    ]);
+    expect(findCondition(agent('a')?.status?.conditions, 'Ready')?.reason).toBe('Deleting');
+    api.clearRecords();
+    await drain();
+    expect(api.writes).toEqual([]);
+
+    api.vanish(AgentRuns, 'bw-dev/a-1');
+    await drain();
+    expect(summary(api)).toEqual(['patch agents bw-dev/a']);
+    expect(agent('a')).toBeUndefined();
+    expect(api.peek(AgentTriggers, 'bw-dev/b.t')).toBeDefined();
+    expect(api.peek(AgentRuns, 'bw-dev/b-1')?.metadata.deletionTimestamp).toBeUndefined();
+  });
+
+  it('succeeds when what it deletes is gone already', async () => {
+    const { api, controller, seed, seedAgent, drain, agent } = setup();
+    seedAgent('a', 0);
+    seed(AgentTriggers, { name: 'a.t', namespace: 'bw-dev' }, { agent: 'a', name: 'T' });
+    await drain();
+    await api.delete(Agents, { namespace: 'bw-dev', name: 'a' });
+    api.failNext({ verb: 'delete', resource: 'agenttriggers', error: apiError(404, 'NotFound') });
+    await controller.reconcile('bw-dev/a', signal);
+    api.vanish(AgentTriggers, 'bw-dev/a.t');
+    await drain();
+    expect(agent('a')).toBeUndefined();
+  });
+});
