@@ -123,7 +123,8 @@ function podSpec(run: AgentRun, box: Box, settings: JobSettings): Record<string,
     ...(box.spec.runtimeClassName === undefined ? {} : { runtimeClassName: box.spec.runtimeClassName }),
     securityContext: {
       runAsNonRoot: true,
-      // Without a group the processes are in group 0.
+      // Without a group the processes are in group 0; containerd refuses a group for the sandbox without a user.
+      runAsUser: RUNNER_UID,
       runAsGroup: POD_GID,
       fsGroup: POD_GID,
       seccompProfile: { type: 'RuntimeDefault' },
