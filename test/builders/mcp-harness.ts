@@ -192,6 +192,16 @@ export class McpHarness {
     });
   }
 
+  /** Plays the controller: every agent that is created from now on gets this status. */
+  controllerSays(status: { active: boolean; inactiveReason?: string }): void {
+    const create = this.api.create.bind(this.api);
+    this.api.create = async (type, object, options) => {
+      const created = await create(type, object, options);
+      if (type.kind === 'Agent') setImmediate(() => this.api.seed(type, { ...created, status }));
+      return created;
+    };
+  }
+
   /** Posts a body as it is. */
   post(body: string | Buffer, key: string | undefined = KEY) {
     const call = request(this.app).post('/api/mcp/account').set('content-type', 'application/json');
