@@ -23,7 +23,8 @@ export function createRunnerLog(component: string, clock: Clock, write: (line: s
 
 /** What a log may say about an error: its code, or its class. */
 export function errorKind(error: unknown): string {
-  if (!(error instanceof Error)) return typeof error;
-  const code = (error as { code?: unknown }).code;
-  return typeof code === 'string' ? code : error.name;
+  if (typeof error !== 'object' || error === null) return typeof error;
+  const { code, name } = error as { code?: unknown; name?: unknown };
+  if (typeof code === 'string') return code;
+  return typeof name === 'string' ? name : 'unknown';
 }

@@ -66,6 +66,8 @@ export class Reporter {
     const held = { event: numbered, bytes: Buffer.byteLength(JSON.stringify(numbered)) };
     this.#held.push(held);
     this.#heldBytes += held.bytes;
+    // The loop slept towards a heartbeat; now there is something to report before it.
+    if (this.#held.length === 1) this.#wake.abort();
     await this.#options.journal.append(numbered);
     while (this.#isFull() && !signal.aborted && !this.#ended) {
       this.#wake.abort();

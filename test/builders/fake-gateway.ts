@@ -23,7 +23,8 @@ export interface SeenCall {
 export type Refusal = { status: number; body?: object; retryAfter?: string } | 'cut' | 'hang';
 
 export interface FakeGatewayOptions {
-  claim?: ClaimAnswer;
+  /** What differs from {@link makeClaim}. */
+  claim?: Partial<ClaimAnswer>;
   model?: readonly ChatAnswer[];
   /** Asked before each call is served; `count` counts calls of that kind from 1. */
   refuse?: (call: GatewayCall, count: number) => Refusal | undefined;
@@ -114,7 +115,7 @@ interface Serving {
 function serve(outgoing: ServerResponse, { call, body, count, options, address }: Serving): void {
   const send = (value: object) =>
     outgoing.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(value));
-  if (call === 'claim') return void send({ ...makeClaim({ gatewayAddress: address }), ...options.claim });
+  if (call === 'claim') return void send(makeClaim({ gatewayAddress: address, ...options.claim }));
   if (call === 'finish') return void send({ phase: 'done' });
   if (call === 'events') {
     const { events, epoch } = body as EventsRequest;

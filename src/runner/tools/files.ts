@@ -138,12 +138,18 @@ async function readForEdit(path: string): Promise<string> {
   const handle = await openRegular(path, constants.O_RDONLY);
   try {
     if ((await handle.stat()).size > MAX_EDIT_BYTES) throw tooLarge();
-    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(await handle.readFile());
-  } catch (error) {
-    if (error instanceof TypeError) throw new ToolFailure('The file is not text.');
-    throw error;
+    return decodeText(await handle.readFile());
   } finally {
     await handle.close();
+  }
+}
+
+/** Text that can be written back without a loss. */
+function decodeText(bytes: Buffer): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch {
+    throw new ToolFailure('The file is not text.');
   }
 }
 

@@ -1,0 +1,210 @@
+import { FakeClock } from '../../test/builders/fake-clock.js';
+import type { EventsAnswer, FinishRequest, RunEvent } from '../protocol/run.js';
+import { Reporter } from './reporter.js';
+import { RunRefused } from './run-gateway.js';
+
+type Answer = Partial<EventsAnswer> | Error | 'hang';
+
+/** A reporter with a gateway in memory that acknowledges everything unless the test gives its answers. */
+function setUp(answers: Answer[] = []) {
+  const clock = new FakeClock();
+  const reports: { at: number; events: readonly RunEvent[] }[] = [];
+  const finishes: Pick<FinishRequest, 'events' | 'outcome'>[] = [];
+  const journal: RunEvent[] = [];
+  const happened: string[] = [];
+  const reporter = new Reporter({
+    gateway: {
+      events: async (events, signal) => {
+        reports.push({ at: clock.monotonic() / 1000, events });
+        const answer = answers.shift() ?? {};
+        if (answer instanceof Error) throw answer;
+        if (answer === 'hang') {
+          await new Promise((resolve) => signal.addEventListener('abort', resolve));
+          throw signal.reason;
+        }
+        return { ack: events.at(-1)?.seq ?? 0, cancel: false, epoch: 1, ...answer };
+      },
+      finish: (report) => {
+        finishes.push(report);
+        return Promise.resolve({ phase: 'done' });
+      },
+    },
+    journal: {
+      append: (event) => {
+        journal.push(event);
+        return Promise.resolve();
+      },
+    },
+    clock,
+    intervals: { heartbeatSeconds: 30, reportSeconds: 5 },
+    onCancel: () => happened.push('cancel'),
+    onFailed: (error) => happened.push(error instanceof RunRefused ? `refused ${error.status}` : 'failed'),
+  });
+  const never = new AbortController().signal;
+  const note = (text = 'x', signal = never) => reporter.record({ type: 'warning', text }, signal);
+  const notes = async (count: number, text?: string) => {
+    for (let i = 0; i < count; i++) await note(text);
+  };
+  const outcome = { reason: 'Completed', message: '', output: null };
+  const finish = () => reporter.finish(outcome, never, 60_000);
+  return { clock, reports, finishes, journal, happened, reporter, note, notes, finish };
+}
+
+const seqs = (events: readonly RunEvent[]) => events.map((event) => event.seq);
+
+test('a short run sends nothing but its finish, with every event', async () => {
+  const { reporter, clock, notes, finish, reports, finishes, journal } = setUp();
+  reporter.start();
+  await notes(3);
+  await clock.advance(4_999);
+  await finish();
+  expect(reports).toEqual([]);
+  expect(seqs(finishes[0]?.events ?? [])).toEqual([1, 2, 3]);
+  expect(finishes).toHaveLength(1);
+  expect(seqs(journal)).toEqual([1, 2, 3]);
+  expect(clock.pending).toBe(0);
+});
+
+test('reports come after 5 s, then at intervals that double up to 120 s; heartbeats in between', async () => {
+  const { reporter, clock, note, reports, finish } = setUp();
+  reporter.start();
+  for (let second = 0; second < 700; second++) {
+    await note();
+    await clock.advance(1_000);
+  }
+  await finish();
+  const full = reports.filter((report) => report.events.length > 0);
+  const pauses = full.map((report, index) => report.at - (full[index - 1]?.at ?? 0));
+  // The run makes more than 64 events in 120 s, so the longest pause here is the one that fills the buffer.
+  expect(pauses.slice(0, 4)).toEqual([5, 10, 20, 40]);
+  expect(full.every((report) => report.events.length <= 64)).toBe(true);
+  const gaps = reports.map((report, index) => report.at - (reports[index - 1]?.at ?? 0));
+  expect(Math.max(...gaps)).toBe(30);
+});
+
+test('the interval stays at 120 s', async () => {
+  const { reporter, clock, note, reports, finish } = setUp();
+  reporter.start();
+  for (let minute = 0; minute < 20; minute++) {
+    await note();
+    await clock.advance(60_000);
+  }
+  await finish();
+  const full = reports.filter((report) => report.events.length > 0).map((report) => report.at);
+  const pauses = full.map((at, index) => at - (full[index - 1] ?? 0)).slice(-3);
+  expect(pauses).toEqual([120, 120, 120]);
+});
+
+test('a run that does nothing beats every 30 s, with no events', async () => {
+  const { reporter, clock, reports, finish } = setUp();
+  reporter.start();
+  await clock.advance(95_000);
+  expect(reports).toEqual([
+    { at: 30, events: [] },
+    { at: 60, events: [] },
+    { at: 90, events: [] },
+  ]);
+  await finish();
+});
+
+test('what is not acknowledged is sent again', async () => {
+  const { reporter, clock, notes, reports, finish, finishes } = setUp([{ ack: 1 }]);
+  reporter.start();
+  await notes(3);
+  await clock.advance(5_000);
+  expect(seqs(reports[0]?.events ?? [])).toEqual([1, 2, 3]);
+  await finish();
+  expect(seqs(finishes[0]?.events ?? [])).toEqual([2, 3]);
+});
+
+test('with 64 events unacknowledged the loop waits, until there is room', async () => {
+  const { reporter, clock, notes, note, reports, finish } = setUp(['hang']);
+  await notes(63);
+  let went = false;
+  const waiting = note().then(() => (went = true));
+  await clock.advance(0);
+  expect(went).toBe(false);
+  reporter.start();
+  await clock.advance(0);
+  expect(seqs(reports[0]?.events ?? [])).toHaveLength(64);
+  expect(went).toBe(false);
+  await Promise.all([finish(), clock.advance(2_000)]);
+  await waiting;
+});
+
+test('a full buffer is sent at once and frees the loop', async () => {
+  const { reporter, clock, notes, reports, finish } = setUp();
+  reporter.start();
+  await Promise.all([notes(100), clock.advance(1)]);
+  expect(reports[0]?.at).toBeLessThan(0.01);
+  expect(seqs(reports.flatMap((report) => [...report.events]))).toEqual(Array.from({ length: 64 }, (_, i) => i + 1));
+  await finish();
+});
+
+test('8 MiB unacknowledged make the loop wait as well, and reports stay below 1 MiB', async () => {
+  const { reporter, clock, notes, note, reports, finish, finishes } = setUp();
+  await notes(15, 'x'.repeat(512 * 1024));
+  let went = false;
+  const waiting = note('x'.repeat(512 * 1024)).then(() => (went = true));
+  await clock.advance(0);
+  expect(went).toBe(false);
+  reporter.start();
+  await clock.advance(0);
+  await waiting;
+  await finish();
+  for (const { events } of [...reports, ...finishes]) expect(JSON.stringify(events).length).toBeLessThan(1024 * 1024);
+  expect(seqs([...reports, ...finishes].flatMap((report) => [...report.events]))).toEqual(
+    Array.from({ length: 16 }, (_, i) => i + 1),
+  );
+});
+
+test('an abort ends the wait for room', async () => {
+  const { clock, notes, note } = setUp();
+  await notes(63);
+  const abort = new AbortController();
+  const waiting = note('x', abort.signal);
+  await clock.advance(0);
+  abort.abort();
+  await waiting;
+});
+
+test('an answer that asks to cancel is told', async () => {
+  const { reporter, clock, happened, finish } = setUp([{ cancel: true }]);
+  reporter.start();
+  await clock.advance(30_000);
+  expect(happened).toEqual(['cancel']);
+  await finish();
+});
+
+test.each([
+  ['a refusal for good', new RunRefused(410), 'refused 410'],
+  ['an answer that should not be', new Error('HTTP 400'), 'failed'],
+])('%s is told once, ends reporting, and nothing waits for room any more', async (_name, error, told) => {
+  const { reporter, clock, notes, happened, reports } = setUp([error]);
+  reporter.start();
+  await clock.advance(30_000);
+  await notes(200);
+  await clock.advance(300_000);
+  expect(happened).toEqual([told]);
+  expect(reports).toHaveLength(1);
+});
+
+test('a finish lets a report in flight end for 2 s, then sends its events again', async () => {
+  const { reporter, clock, note, finish, finishes, happened } = setUp(['hang']);
+  reporter.start();
+  await note();
+  await clock.advance(5_000);
+  const finishing = finish();
+  await clock.advance(1_999);
+  expect(finishes).toEqual([]);
+  await clock.advance(1);
+  await finishing;
+  expect(seqs(finishes[0]?.events ?? [])).toEqual([1]);
+  expect(happened).toEqual([]);
+});
+
+test('a gateway that acknowledges nothing does not hold the finish in a circle', async () => {
+  const { notes, finish } = setUp([{ ack: 0 }]);
+  await notes(3, 'x'.repeat(512 * 1024));
+  await expect(finish()).rejects.toThrow('The gateway acknowledged no event of a report.');
+});
