@@ -2,7 +2,6 @@
  * Standings of all agents, computed from caches and kept until something that matters changes: a thousand agents that
  * are created at once cost a few computations, not a thousand.
  */
-import { isDeepStrictEqual } from 'node:util';
 import { findCondition } from '../../api/conditions.js';
 import { objectKey } from '../../api/meta.js';
 import { agentId, boxNamespace, boxOfNamespace } from '../../api/names.js';
@@ -13,7 +12,7 @@ import { all } from '../shared/controller-part.js';
 import { BY_NAMESPACE, BY_WORKSPACE } from '../shared/informers.js';
 import type { AgentView } from '../shared/informers.js';
 import { READY } from '../shared/ready.js';
-import { standings } from './standing.js';
+import { sameStanding, standings } from './standing.js';
 import type { AgentEntry, Standing } from './standing.js';
 
 export interface DirectoryCaches {
@@ -63,7 +62,7 @@ export class AgentDirectory {
       this.#known.set(workspace, after);
       for (const [key, standing] of after) {
         const previous = before.get(key);
-        if (previous !== undefined && !isDeepStrictEqual(previous, standing)) this.#enqueue(key);
+        if (previous !== undefined && !sameStanding(previous, standing)) this.#enqueue(key);
       }
     }
     this.#changed.clear();
@@ -133,7 +132,7 @@ function entryOf(box: Box, agent: AgentView, decided: Standing | undefined): Age
   return {
     key: objectKey(agent.metadata),
     agentId: agentId({ box: box.metadata.name, agent: agent.metadata.name }),
-    createdAt: agent.metadata.creationTimestamp ?? '',
+    createdAt: Date.parse(agent.metadata.creationTimestamp ?? ''),
     handle,
     holdsSlot: decided?.active ?? agent.status?.active === true,
     holdsHandle: (decided ?? agent.status)?.handle === handle,

@@ -6,7 +6,7 @@ function entry(key: string, overrides: Partial<AgentEntry> = {}): AgentEntry {
   return {
     key,
     agentId: key.replace('bw-', '').replace('/', '.'),
-    createdAt: '2026-01-01T00:00:00Z',
+    createdAt: Date.parse('2026-01-01T00:00:00Z'),
     handle: key.split('/')[1] ?? key,
     holdsSlot: false,
     holdsHandle: false,
@@ -14,8 +14,8 @@ function entry(key: string, overrides: Partial<AgentEntry> = {}): AgentEntry {
   };
 }
 
-const old = entry('bw-b/old', { createdAt: '2026-01-01T00:00:00Z' });
-const young = entry('bw-a/young', { createdAt: '2026-01-02T00:00:00Z' });
+const old = entry('bw-b/old', { createdAt: Date.parse('2026-01-01T00:00:00Z') });
+const young = entry('bw-a/young', { createdAt: Date.parse('2026-01-02T00:00:00Z') });
 
 describe('slots', () => {
   it('are held by the oldest agents', () => {
@@ -59,7 +59,7 @@ describe('slots', () => {
     assert(
       property(agents, integer({ min: 0, max: 10 }), (list, slots) => {
         const entries = list.map(({ name, second, held }) =>
-          entry(`bw-a/${name}`, { createdAt: `2026-01-01T00:00:0${second}Z`, holdsSlot: held }),
+          entry(`bw-a/${name}`, { createdAt: Date.parse(`2026-01-01T00:00:0${second}Z`), holdsSlot: held }),
         );
         const result = standings({ name: 'w', slots }, entries);
         const active = [...result.values()].filter((standing) => standing.active).length;
@@ -74,7 +74,7 @@ describe('slots', () => {
 describe('handles', () => {
   it('belong to the oldest agent that asks for them', () => {
     const first = entry('bw-b/one', { handle: 'bot' });
-    const second = entry('bw-a/two', { handle: 'bot', createdAt: '2026-01-02T00:00:00Z' });
+    const second = entry('bw-a/two', { handle: 'bot', createdAt: Date.parse('2026-01-02T00:00:00Z') });
     expect(resolveHandles([first, second]).get('bot')?.key).toBe('bw-b/one');
     const result = standings({ name: 'acme', slots: 5 }, [second, first]);
     expect(result.get('bw-b/one')).toEqual({ active: true, handle: 'bot' });

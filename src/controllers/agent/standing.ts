@@ -9,7 +9,8 @@ export interface AgentEntry {
   key: string;
   /** `<box>.<agent>`, for messages. */
   agentId: string;
-  createdAt: string;
+  /** Milliseconds since the epoch. */
+  createdAt: number;
   /** spec.handle, else the object name. */
   handle: string;
   /** What the agent was given last; decides only between agents of the same age. */
@@ -39,8 +40,7 @@ export interface Standing {
  */
 function byAge(holds: 'holdsSlot' | 'holdsHandle'): (a: AgentEntry, b: AgentEntry) => number {
   return (a, b) => {
-    const age = Date.parse(a.createdAt) - Date.parse(b.createdAt);
-    if (age !== 0) return age;
+    if (a.createdAt !== b.createdAt) return a.createdAt - b.createdAt;
     if (a[holds] !== b[holds]) return a[holds] ? -1 : 1;
     return a.key < b.key ? -1 : 1;
   };
@@ -62,13 +62,24 @@ export function resolveHandles(agents: readonly AgentEntry[]): ReadonlyMap<strin
 export function standings(workspace: WorkspaceSlots, agents: readonly AgentEntry[]): Map<string, Standing> {
   const holders = assignSlots(agents.toSorted(byAge('holdsSlot')), workspace.slots ?? 0);
   const owners = resolveHandles(agents.toSorted(byAge('holdsHandle')));
+  const waiting = { active: false, inactiveReason: noSlot(workspace) };
   return new Map(
     agents.map((agent) => {
-      const slot = holders.has(agent.key) ? { active: true } : { active: false, inactiveReason: noSlot(workspace) };
+      const slot = holders.has(agent.key) ? { active: true } : waiting;
       const owner = owners.get(agent.handle);
       const isOwner = owner === undefined || owner.key === agent.key;
       return [agent.key, { ...slot, ...(isOwner ? { handle: agent.handle } : { conflictsWith: owner.agentId }) }];
     }),
+  );
+}
+
+/** Whether nothing has changed for the agent. */
+export function sameStanding(a: Standing, b: Standing): boolean {
+  return (
+    a.active === b.active &&
+    a.inactiveReason === b.inactiveReason &&
+    a.handle === b.handle &&
+    a.conflictsWith === b.conflictsWith
   );
 }
 
