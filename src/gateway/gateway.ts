@@ -46,7 +46,7 @@ export function createGateway(deps: GatewayDeps): Gateway {
   const lock = new KeyedLock();
   const reviews = new TokenReviewer({ api, clock, metrics });
   const authenticator = new RunAuthenticator({ api, clock, reviews, ...caches });
-  const pinning = new Pinning({ self, store, served, gateways: caches.gateways, metrics, log });
+  const pinning = new Pinning({ self, clock, store, served, gateways: caches.gateways, metrics, log });
   const inputs = new ClaimInputs({ api, store, agents: caches.agents, boxes: caches.boxes });
   const shared = { clock, store, served, pinning, metrics };
   const finisher = new RunFinisher({ ...shared, lock, log });

@@ -276,9 +276,9 @@ export class GatewayWorld {
     return this.post(on, '/gateway/boxwright/v1/chat/completions', body, pod.token);
   }
 
-  async post(on: GatewayPod, url: string, body: unknown, token?: string): Promise<Reply> {
+  async post(on: GatewayPod, url: string, body: unknown, token?: string, method = 'POST'): Promise<Reply> {
     const headers = token === undefined ? {} : { authorization: `Bearer ${token}` };
-    const request = Object.assign(Readable.from([Buffer.from(JSON.stringify(body))]), { method: 'POST', url, headers });
+    const request = Object.assign(Readable.from([Buffer.from(JSON.stringify(body) ?? '')]), { method, url, headers });
     const response = new MemoryResponse();
     await on.gateway.handler.handle(request as unknown as IncomingMessage, response as unknown as ServerResponse);
     return response.reply();

@@ -105,7 +105,11 @@ test('while the API server cannot review, the answer is 503 with Retry-After', a
   const { world, gateway, pod } = setUp();
   world.api.reviewsFail = true;
 
-  expect(await world.claim(gateway, pod)).toMatchObject({ status: 503, headers: { 'retry-after': '2' } });
+  expect(await world.claim(gateway, pod)).toMatchObject({
+    status: 503,
+    headers: { 'retry-after': '2' },
+    json: { error: 'the API server cannot check the token now (no answer)' },
+  });
 });
 
 test('a pod whose Job is gone, as after a return to the queue, gets 410', async () => {

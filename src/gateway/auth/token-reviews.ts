@@ -5,6 +5,7 @@
 import { createHash } from 'node:crypto';
 import { RUN_TOKEN_AUDIENCE } from '../../api/labels.js';
 import { TokenReviews, type TokenReview } from '../../kube/core-types.js';
+import { KubeApiError } from '../../kube/errors.js';
 import type { KubeApi } from '../../kube/types.js';
 import { boundedSignal } from '../../runtime/bounded-signal.js';
 import type { Clock } from '../../runtime/clock.js';
@@ -86,11 +87,12 @@ export class TokenReviewer {
         { signal: bound.signal },
       );
       return review.status;
-    } catch {
-      // The error of a create may describe what was sent, which is the token: it is not passed on.
+    } catch (error) {
+      // The message of an error may describe what was sent, which is the token: only its code is passed on.
       metrics.reviewed('failed');
       this.#failedAt = clock.monotonic();
-      throw tryAgain('the API server cannot check the token now');
+      const code = error instanceof KubeApiError ? `${error.status} ${error.reason}` : 'no answer';
+      throw tryAgain(`the API server cannot check the token now (${code})`);
     } finally {
       bound.dispose();
     }

@@ -6,9 +6,11 @@ import { GatewayError } from '../errors.js';
 export async function readJson(request: IncomingMessage, maxBytes: number): Promise<unknown> {
   const parts: Buffer[] = [];
   let bytes = 0;
-  for await (const part of request as AsyncIterable<Buffer>) {
+  // Leaving the loop must not destroy the connection: the caller is to read the answer.
+  for await (const part of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
     bytes += part.length;
-    if (bytes > maxBytes) throw new GatewayError(413, `the body is larger than ${maxBytes} bytes`);
+    if (bytes > maxBytes)
+      throw new GatewayError(413, `the body is larger than ${maxBytes} bytes`, { type: 'TooLarge' });
     parts.push(part);
   }
   try {

@@ -100,14 +100,19 @@ export class GatewayHandler {
   #sendError(route: Route, response: ServerResponse, error: unknown): void {
     const { log } = this.#options;
     const known = asGatewayError(error);
-    if (known.status >= 500) log.warn({ err: error, route: route.pattern, status: known.status }, 'a call failed');
-    else log.info({ route: route.pattern, status: known.status, type: known.type }, 'a call was refused');
+    const fields = { route: route.pattern, status: known.status, type: known.type };
+    if (known.status >= 500) log.warn({ ...fields, err: error }, 'a call failed');
+    // Anybody who reaches the port can cause these: they are counted, but fill no log.
+    else if (known.status === 401 || known.status === 429) log.debug(fields, 'a call was refused');
+    else log.info(fields, 'a call was refused');
     if (response.headersSent) {
       response.destroy();
       return;
     }
     if (known.retryAfterSeconds !== undefined) response.setHeader('retry-after', String(known.retryAfterSeconds));
     if (known.status === 405) response.setHeader('allow', 'POST');
+    // The rest of the body is not read.
+    if (known.status === 413) response.setHeader('connection', 'close');
     // Another pod's address reads the same on every route: the runner follows it before it looks at the call.
     const isModel = route.kind === 'model' && known.status !== 421;
     sendJson(response, known.status, {

@@ -62,7 +62,6 @@ export class ModelCalls {
   /** Rejects with 400 (not configured, step limit, bad request, what the model says), 409, 410, 421 or 429. */
   async call(call: ModelCall): Promise<ModelCallAnswer> {
     const served = await this.#options.pinning.resolve(call.identity);
-    served.heardAt = this.#options.clock.monotonic();
     const run = await this.#options.store.find(served.ref);
     const result = { value: 'refused' as CallResult };
     try {

@@ -56,7 +56,6 @@ export class RunFinisher {
     const known = endedFor(await this.#options.store.find(ref), identity);
     if (known !== undefined) return known;
     const served = await this.#options.pinning.resolve(identity, request.epoch);
-    served.heardAt = this.#options.clock.monotonic();
     return this.#options.lock.run(served.uid, async () => {
       // The same finish may have come twice, and the first one was in work.
       const ended = endedFor(await this.#options.store.find(ref), identity);

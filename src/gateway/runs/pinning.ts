@@ -5,6 +5,7 @@
 import { isTerminal } from '../../api/run-status.js';
 import type { AgentRun } from '../../api/v1alpha1/agent-run.js';
 import type { Logger } from '../../observability/logger.js';
+import type { Clock } from '../../runtime/clock.js';
 import type { RunIdentity } from '../auth/run-authenticator.js';
 import { GatewayError, misdirected, runEnded } from '../errors.js';
 import type { GatewayMetrics } from '../metrics.js';
@@ -22,6 +23,7 @@ export interface GatewaySelf {
 
 export interface PinningOptions {
   self: GatewaySelf;
+  clock: Clock;
   store: RunStore;
   served: ServedRuns;
   /** The gateway pods of the installation. */
@@ -42,6 +44,13 @@ export class Pinning {
    * another pod), 410 (ended), 421 (another gateway pod serves it).
    */
   async resolve(identity: RunIdentity, epoch = 0): Promise<ServedRun> {
+    const served = await this.#resolve(identity, epoch);
+    // Every call of the run's own pod is a sign of life.
+    served.heardAt = this.#options.clock.monotonic();
+    return served;
+  }
+
+  async #resolve(identity: RunIdentity, epoch: number): Promise<ServedRun> {
     const { store, served, self } = this.#options;
     const ref = { namespace: identity.namespace, name: identity.runName };
     let run = await store.find(ref);

@@ -35,9 +35,8 @@ export class Reports {
 
   /** Stores the events; none is a heartbeat, which writes nothing. Rejects with 409, 410 or 421. */
   async report(identity: RunIdentity, request: EventsRequest): Promise<EventsAnswer> {
-    const { clock, lock, store, metrics } = this.#options;
+    const { lock, store, metrics } = this.#options;
     const served = await this.#options.pinning.resolve(identity, request.epoch);
-    served.heardAt = clock.monotonic();
     if (request.events.length > 0) {
       await lock.run(served.uid, () => this.#store(served, request));
       metrics.reported('stored');

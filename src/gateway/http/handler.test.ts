@@ -1,0 +1,61 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { runPath } from '../../protocol/run.js';
+import { GatewayWorld, NAMESPACE } from '../../../test/builders/gateway-world.js';
+
+function setUp() {
+  const world = new GatewayWorld();
+  return { world, gateway: world.startGateway(), pod: world.addRun('helper-1') };
+}
+
+test('a body above the bound gets its answer, and the connection ends', async () => {
+  const { world, gateway, pod } = setUp();
+  const server = createServer((request, response) => void gateway.gateway.handler.handle(request, response));
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+
+  const reply = await fetch(`http://127.0.0.1:${port}${runPath(NAMESPACE, 'helper-1', 'claim')}`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${pod.token}` },
+    body: 'x'.repeat(300_000),
+  });
+
+  expect(reply.status).toBe(413);
+  expect(reply.headers.get('connection')).toBe('close');
+  expect(await reply.json()).toEqual({ error: 'the body is larger than 65536 bytes' });
+  expect(world.api.writes).toEqual([]);
+  await new Promise((resolve) => server.close(resolve));
+});
+
+test.each([
+  ['an unknown path', 'POST', '/healthz', 404, 'there is no such call'],
+  ['another method', 'GET', runPath(NAMESPACE, 'helper-1', 'claim'), 405, 'use POST'],
+])('%s is refused before a token is looked at', async (_name, method, path, status, error) => {
+  const { world, gateway, pod } = setUp();
+
+  const reply = await world.post(gateway, path, {}, pod.token, method);
+
+  expect(reply).toMatchObject({ status, json: { error } });
+  expect(world.api.reviewed).toEqual([]);
+});
+
+test('a body that is not JSON gets 400', async () => {
+  const { world, gateway, pod } = setUp();
+
+  const reply = await world.post(gateway, runPath(NAMESPACE, 'helper-1', 'claim'), undefined, pod.token);
+
+  expect(reply).toMatchObject({ status: 400, json: { error: 'the body is not JSON' } });
+});
+
+test('requests are counted by route pattern, without namespace or run', async () => {
+  const { world, gateway, pod } = setUp();
+  await world.claim(gateway, pod);
+  await world.chat(gateway, pod, {});
+
+  const text = await gateway.registry.metrics();
+  expect(text).toContain('{route="/internal/v1/runs/:namespace/:run/claim",method="POST",status="200"} 1');
+  expect(text).toContain('{route="/gateway/:provider",method="POST",status="400"} 1');
+  expect(text).toContain('boxwright_gateway_runs_claimed_total 1');
+  expect(text).toContain('boxwright_gateway_runs_served 1');
+  expect(text).not.toMatch(/helper|bw-lab/);
+});
