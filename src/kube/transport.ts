@@ -1,5 +1,7 @@
 /**
- * The one way to the API server: a pool of keep-alive HTTP/1.1 connections for calls and a second one for watches, which hold theirs. There is no client-side rate limit; the server's 429 is obeyed instead. Knows HTTP and Status objects, not kinds.
+ * The one way to the API server: a pool of keep-alive HTTP/1.1 connections for calls and a second one for watches,
+ * which hold theirs. There is no client-side rate limit; the server's 429 is obeyed instead. Knows HTTP and Status
+ * objects, not kinds.
  */
 import { Pool } from 'undici';
 import type { Dispatcher } from 'undici';
@@ -30,7 +32,7 @@ export interface KubeRequest {
 export interface KubeTransport {
   /** The parsed JSON of a 2xx answer; rejects with KubeApiError or KubeConnectionError. */
   request(request: KubeRequest): Promise<unknown>;
-  /** The lines of a watch as they come; the signal ends it. Iterating rejects with KubeConnectionError when it is cut. */
+  /** The lines of a watch as they come; the signal ends it. Iterating rejects with KubeConnectionError when cut. */
   watch(request: Omit<KubeRequest, 'body' | 'contentType'>): Promise<AsyncIterable<unknown>>;
   /** Cuts what is open. */
   close(): Promise<void>;

@@ -1,7 +1,7 @@
 /**
- * One leader among several processes, by a record that each writes with the version that it read. Semantics of client-go: another's lease
- * has expired when WE have seen no change of the record for its duration on our monotonic clock, so clocks need not agree.
- * A leader that could not renew stops leading before anybody else can begin.
+ * One leader among several processes, by a record that each writes with the version that it read. Semantics of
+ * client-go: another's lease has expired when WE have seen no change of the record for its duration on our monotonic
+ * clock, so clocks need not agree. A leader that could not renew stops leading before anybody else can begin.
  */
 import type { Logger } from '../observability/logger.js';
 import { boundedSignal } from './bounded-signal.js';

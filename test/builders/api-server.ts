@@ -10,7 +10,7 @@ import { parseAllDocuments } from 'yaml';
 import type { KubeObject, ResourceType } from '../../src/api/meta.js';
 import { createKubeApi } from '../../src/kube/client.js';
 import { Namespaces } from '../../src/kube/core-types.js';
-import { isAlreadyExists } from '../../src/kube/errors.js';
+import { isAlreadyExists, isNotFound } from '../../src/kube/errors.js';
 import { loadConnection } from '../../src/kube/kube-config.js';
 import type { ClusterConnection } from '../../src/kube/kube-config.js';
 import { createTransport } from '../../src/kube/transport.js';
@@ -20,7 +20,7 @@ import { systemClock } from '../../src/runtime/clock.js';
 import { spawnApiServer } from './spawn-api-server.mjs';
 
 const REPOSITORY = join(dirname(fileURLToPath(import.meta.url)), '../..');
-const ESTABLISHED_BOUND_MS = 30_000;
+const DEFAULT_BOUND_MS = 30_000;
 
 export interface TestApiServer {
   /** Path of a kubeconfig of an administrator (system:masters). */
@@ -28,7 +28,7 @@ export interface TestApiServer {
   connection: ClusterConnection;
   transport: KubeTransport;
   api: KubeApi;
-  /** Creates the CRDs of /crds and waits until they are served; those that are there stay. */
+  /** Creates the CRDs of /crds and waits until they are served; those that are there stay as they are. */
   applyCrds(): Promise<void>;
   /** Creates a namespace with a name that nobody else uses. */
   createNamespace(prefix?: string): Promise<string>;
@@ -60,8 +60,12 @@ export async function startApiServer(options: { own?: boolean } = {}): Promise<T
 }
 
 interface CustomResourceDefinition extends KubeObject {
-  spec: { group: string; names: { plural: string } };
-  status?: { conditions?: { type: string; status: string }[] };
+  spec: {
+    group: string;
+    names: { kind: string; plural: string };
+    versions: { name: string }[];
+    scope: 'Namespaced' | 'Cluster';
+  };
 }
 
 const CustomResourceDefinitions: ResourceType<CustomResourceDefinition> = {
@@ -79,7 +83,7 @@ async function applyCrds(api: KubeApi): Promise<void> {
   const crds = (await Promise.all(files.map((file) => readFile(join(folder, file), 'utf8')))).flatMap((text) =>
     parseAllDocuments(text).map((document) => document.toJS() as CustomResourceDefinition | null),
   );
-  for (const crd of crds) if (crd !== null) await applyCrd(api, crd);
+  await Promise.all(crds.filter((crd) => crd !== null).map((crd) => applyCrd(api, crd)));
 }
 
 async function applyCrd(api: KubeApi, crd: CustomResourceDefinition): Promise<void> {
@@ -88,10 +92,26 @@ async function applyCrd(api: KubeApi, crd: CustomResourceDefinition): Promise<vo
   } catch (error) {
     if (!isAlreadyExists(error)) throw error;
   }
-  await eventually(async () => {
-    const { status } = await api.get(CustomResourceDefinitions, { name: crd.metadata.name });
-    return (status?.conditions ?? []).some((one) => one.type === 'Established' && one.status === 'True');
-  }, `${crd.metadata.name} is not Established`);
+  const { group, names, versions, scope } = crd.spec;
+  const type: ResourceType = {
+    group,
+    version: versions[0]?.name ?? '',
+    kind: names.kind,
+    plural: names.plural,
+    namespaced: scope === 'Namespaced',
+  };
+  // The condition Established comes a moment before the server really serves the kind.
+  await eventually(() => isServed(api, type), `${crd.metadata.name} is not served`);
+}
+
+async function isServed(api: KubeApi, type: ResourceType): Promise<boolean> {
+  try {
+    await api.list(type);
+    return true;
+  } catch (error) {
+    if (isNotFound(error)) return false;
+    throw error;
+  }
 }
 
 async function createNamespace(api: KubeApi, prefix: string): Promise<string> {
@@ -104,7 +124,7 @@ async function createNamespace(api: KubeApi, prefix: string): Promise<string> {
 export async function eventually(
   check: () => Promise<boolean> | boolean,
   message: string,
-  boundMs = ESTABLISHED_BOUND_MS,
+  boundMs = DEFAULT_BOUND_MS,
 ): Promise<void> {
   const end = Date.now() + boundMs;
   while (!(await check())) {

@@ -1,7 +1,8 @@
 /**
- * A KubeApi in memory for reconcile tests. It keeps to the rules of the real one that controllers rely on: resourceVersion and
- * UID preconditions, generation, status as a subresource, finalizers and deletionTimestamp, generateName not at
- * all. It validates nothing and collects no garbage: what needs the real rules is an integration test.
+ * A KubeApi in memory for reconcile tests. It keeps to the rules of the real one that controllers rely on:
+ * resourceVersion and UID preconditions, generation, status as a subresource, finalizers and deletionTimestamp (the
+ * integration test kube-recording-api compares the two). It validates nothing, knows no generateName and collects no
+ * garbage: what needs the real rules is an integration test.
  */
 import type { KubeObject, ResourceType } from '../../src/api/meta.js';
 import { objectKey } from '../../src/api/meta.js';

@@ -6,7 +6,7 @@ import { KubeApiError } from '../../src/kube/errors.js';
 import type { KubeApi } from '../../src/kube/types.js';
 import { startApiServer } from '../builders/api-server.js';
 import type { TestApiServer } from '../builders/api-server.js';
-import { RecordingApi } from '../builders/recording-api.js';
+import { apiError, RecordingApi } from '../builders/recording-api.js';
 
 jest.setTimeout(60_000);
 
@@ -172,5 +172,55 @@ describe.each([
     const namespace = await server.createNamespace('recording');
 
     expect(await run(apiOf(), namespace)).toEqual(expected);
+  });
+});
+
+describe('what a test asks of the API server in memory', () => {
+  test('writes and reads are recorded; seeds and peeks are not', async () => {
+    const api = new RecordingApi();
+    api.seed(Secrets, secret('ns'));
+    const seeded = api.peek(Secrets, 'ns/s');
+
+    await api.get(Secrets, { namespace: 'ns', name: 's' });
+    await api.delete(Secrets, { namespace: 'ns', name: 's' }, { uid: 'another' }).catch(() => undefined);
+
+    expect(seeded?.metadata).toMatchObject({ uid: 'uid-secrets-1', generation: 1, resourceVersion: '1001' });
+    expect(api.reads).toEqual([{ verb: 'get', resource: 'secrets', key: 'ns/s' }]);
+    expect(api.writes).toEqual([{ verb: 'delete', resource: 'secrets', key: 'ns/s', body: { uid: 'another' } }]);
+    expect(api.all(Secrets)).toHaveLength(1);
+  });
+
+  test('an informer follows at once, by its selector, with objects that cannot be changed', async () => {
+    const api = new RecordingApi();
+    const informer = api.informer({
+      type: Secrets,
+      labelSelector: 'app=x',
+      project: (object) => ({ name: object.metadata.name, labels: object.metadata.labels }),
+      indexes: { byName: (object) => [object.name] },
+    });
+    const keys: string[] = [];
+    informer.onChange((change) => keys.push(change.key));
+
+    const created = await api.create(Secrets, secret('ns', { labels: { app: 'x' } }));
+    await api.create(Secrets, secret('ns', { name: 'other' }));
+    const found = informer.byIndex('byName', 's')[0];
+    await api.replace(Secrets, { ...created, metadata: { ...created.metadata, labels: {} } });
+
+    expect(found).toEqual({ name: 's', labels: { app: 'x' } });
+    expect(Object.isFrozen(found?.labels)).toBe(true);
+    expect(informer.size).toBe(0);
+    expect(keys).toEqual(['ns/s', 'ns/s']);
+  });
+
+  test('failures are injected before the write or after it, as often as asked', async () => {
+    const api = new RecordingApi();
+    const create = (name: string) => outcome(api.create(Secrets, secret('ns', { name })));
+    api.failNext({ verb: 'create', resource: 'secrets', error: apiError(500, 'InternalError'), times: 2 });
+    api.failNext({ verb: 'create', key: 'ns/c', error: apiError(504, 'Timeout'), afterWrite: true });
+
+    const outcomes = [await create('a'), await create('a'), await create('a'), await create('c'), await create('c')];
+
+    expect(outcomes).toEqual(['500 InternalError', '500 InternalError', 'ok', '504 Timeout', '409 AlreadyExists']);
+    expect(api.writes).toHaveLength(5);
   });
 });
