@@ -2,7 +2,7 @@
  * Folding is exact: property tests with crashes between any two writes, two controllers and caches that lag (DESIGN 3).
  * The recording API plays etcd; each round of the property is one controller that works with what an old cache shows.
  */
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { AgentRuns } from '../../api/v1alpha1/agent-run.js';
 import type { AgentRun } from '../../api/v1alpha1/agent-run.js';
 import { AgentTriggers } from '../../api/v1alpha1/agent-trigger.js';
