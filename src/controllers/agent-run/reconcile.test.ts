@@ -161,6 +161,22 @@ describe('a run that may not start', () => {
     });
   });
 
+  it('is shown as Starting when its pod takes longer than 10 s, with one more write', async () => {
+    const world = new RunWorld({ agent: { ...makeAgent(), status: { active: false } } });
+    world.api.seed(AgentRuns, makeRun());
+    await world.settle();
+    const ref = { namespace: NAMESPACE, name: 'ada' };
+    await world.api.patch(Agents, ref, { status: { active: true } }, { type: 'merge', subresource: 'status' });
+    await world.settle();
+    world.writes();
+    await world.pass(9);
+    expect(world.writes()).toEqual([]);
+    await world.pass(1);
+    await world.pass(60);
+    expect(world.writes()).toEqual(['patch agentruns/status ada-1']);
+    expect(world.run().status).toMatchObject({ phase: 'running', reason: 'Starting' });
+  });
+
   it('is cancelled without a Job', async () => {
     const world = new RunWorld({ agent: makeAgent({ paused: true }) });
     world.api.seed(AgentRuns, makeRun());

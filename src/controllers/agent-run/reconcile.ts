@@ -29,6 +29,8 @@ import type { RunView } from './views.js';
 
 /** The caches are behind the API server: look again soon. */
 const CACHE_LAG_MS = 2_000;
+/** A pod that is not up by then is shown as Starting instead of the reason for which the run waited. */
+const STARTING_SHOWN_MS = 10_000;
 /** Bounds of a run whose Box is gone: the defaults. */
 const WITHOUT_BOX = { spec: BoxSpec.parse({ workspace: 'unknown' }) };
 
@@ -92,7 +94,7 @@ export class RunReconciler {
   async #act(state: RunState, decision: Decision, signal: AbortSignal): Promise<ReconcileResult | void> {
     switch (decision.do) {
       case 'wait':
-        return { requeueAfterMs: decision.ms };
+        return { requeueAfterMs: Math.min(decision.ms, await this.#showStarting(state, signal)) };
       case 'requeue':
         return await this.#returnToQueue(state, decision.message, signal);
       case 'finish':
@@ -101,6 +103,19 @@ export class RunReconciler {
         }
         return await this.#writer.finish(state.run, decision.outcome, signal);
     }
+  }
+
+  /**
+   * A run that waited before still says why while its pod starts. The claim corrects that; a pod that takes long is worth a
+   * write of its own. Returns the milliseconds until it is due.
+   */
+  async #showStarting({ run, job }: RunState, signal: AbortSignal): Promise<number> {
+    if (job === undefined || job.deleting || isClaimed(run) || !isTrue(run.status?.conditions, 'Queued'))
+      return Infinity;
+    const left = job.createdAt + STARTING_SHOWN_MS - this.#deps.clock.now();
+    if (left > 0) return left;
+    await this.#writer.admitted(run, signal);
+    return Infinity;
   }
 
   /**

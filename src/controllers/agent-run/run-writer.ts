@@ -2,7 +2,7 @@
 import { FINALIZER_FOLD } from '../../api/labels.js';
 import { MAX_STATUS_OUTPUT_BYTES, AgentRuns } from '../../api/v1alpha1/agent-run.js';
 import { acceptedAt } from '../../api/names.js';
-import { finishedStatus, isClaimed, queuedStatus } from '../../api/run-status.js';
+import { admittedStatus, finishedStatus, isClaimed, queuedStatus } from '../../api/run-status.js';
 import type { RunStatus } from '../../api/run-status.js';
 import type { QueueReason } from '../../api/reasons.js';
 import { Jobs } from '../../kube/core-types.js';
@@ -43,6 +43,11 @@ export class RunWriter {
   /** Says why the run waits; no write when it says so already. */
   async queue(run: RunView, why: { reason: QueueReason; message: string }, signal: AbortSignal): Promise<void> {
     await this.#status(run, queuedStatus(run, why.reason, why.message, isoNow(this.clock)), signal);
+  }
+
+  /** The run waits no longer; its pod is starting. */
+  async admitted(run: RunView, signal: AbortSignal): Promise<void> {
+    await this.#status(run, admittedStatus(run, isoNow(this.clock)), signal);
   }
 
   /** Usage is what it is: nobody may raise it after this write. */
