@@ -1,5 +1,5 @@
 import { createCipheriv, createHash } from 'node:crypto';
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { AgentRunChunks, AgentRunChunkSpec } from '../api/v1alpha1/agent-run-chunk.js';
 import type { RunEvent } from '../protocol/run.js';
 import { RecordingApi, apiError } from '../../test/builders/recording-api.js';
@@ -186,6 +186,6 @@ test('whatever a run reports, in whatever pieces and however often, the bounds h
       if (log.summary.state === 'full') expect(prints(events)).toEqual(prints(sent));
       expect(log.summary).toMatchObject({ chunks: chunks.length, bytes: total });
     }),
-    { numRuns: 10 },
+    { numRuns: 40 },
   );
 });

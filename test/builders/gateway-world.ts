@@ -102,6 +102,13 @@ export interface RunPod {
   token: string;
 }
 
+export interface RawCall {
+  method: string;
+  url: string;
+  body?: unknown;
+  token?: string;
+}
+
 export interface WorldOptions {
   box?: Record<string, unknown>;
   agent?: Record<string, unknown>;
@@ -248,7 +255,7 @@ export class GatewayWorld {
   run(name: string): AgentRun {
     const run = this.api.peek(AgentRuns, `${NAMESPACE}/${name}`);
     if (run === undefined) throw new Error(`there is no run ${name}`);
-    return run as AgentRun;
+    return run;
   }
 
   /** Changes a run the way another writer does. */
@@ -276,7 +283,11 @@ export class GatewayWorld {
     return this.post(on, '/gateway/boxwright/v1/chat/completions', body, pod.token);
   }
 
-  async post(on: GatewayPod, url: string, body: unknown, token?: string, method = 'POST'): Promise<Reply> {
+  post(on: GatewayPod, url: string, body: unknown, token?: string): Promise<Reply> {
+    return this.send(on, { method: 'POST', url, body, ...(token === undefined ? {} : { token }) });
+  }
+
+  async send(on: GatewayPod, { method, url, body, token }: RawCall): Promise<Reply> {
     const headers = token === undefined ? {} : { authorization: `Bearer ${token}` };
     const request = Object.assign(Readable.from([Buffer.from(JSON.stringify(body) ?? '')]), { method, url, headers });
     const response = new MemoryResponse();

@@ -28,14 +28,16 @@ test('a body above the bound gets its answer, and the connection ends', async ()
 });
 
 test.each([
-  ['an unknown path', 'POST', '/healthz', 404, 'there is no such call'],
-  ['another method', 'GET', runPath(NAMESPACE, 'helper-1', 'claim'), 405, 'use POST'],
-])('%s is refused before a token is looked at', async (_name, method, path, status, error) => {
+  ['an unknown path', { method: 'POST', url: '/healthz' }, { status: 404, json: { error: 'there is no such call' } }],
+  [
+    'another method',
+    { method: 'GET', url: runPath(NAMESPACE, 'helper-1', 'claim') },
+    { status: 405, headers: { allow: 'POST' }, json: { error: 'use POST' } },
+  ],
+])('%s is refused before a token is looked at', async (_name, call, expected) => {
   const { world, gateway, pod } = setUp();
 
-  const reply = await world.post(gateway, path, {}, pod.token, method);
-
-  expect(reply).toMatchObject({ status, json: { error } });
+  expect(await world.send(gateway, { ...call, token: pod.token })).toMatchObject(expected);
   expect(world.api.reviewed).toEqual([]);
 });
 

@@ -110,7 +110,7 @@ test('of two pods that claim at two gateways at once, one wins and the other get
 
   const replies = await Promise.all([world.claim(one, pod), world.claim(two, second)]);
 
-  expect(replies.map(({ status }) => status).sort()).toEqual([200, 409]);
+  expect(replies.map(({ status }) => status).sort((a, b) => a - b)).toEqual([200, 409]);
   expect(world.run('helper-1').status?.claim?.epoch).toBe(1);
 });
 
@@ -171,7 +171,7 @@ test.each([
 ])('a damaged input (%s) ends the run as InvalidRun', async (_name, input, text) => {
   const world = new GatewayWorld();
   const gateway = world.startGateway();
-  const pod = world.addRun('helper-1', { input: input as never });
+  const pod = world.addRun('helper-1', { input });
 
   expect((await world.claim(gateway, pod)).status).toBe(410);
   expect(world.run('helper-1').status).toMatchObject({ phase: 'error', reason: 'InvalidRun', usageFinal: true });

@@ -84,7 +84,7 @@ test('two pods that take over at once: one does, the other names it', async () =
     [two, three].map((gateway) => world.call(gateway, pod, 'events', { epoch: 1, events: [] })),
   );
 
-  expect(replies.map(({ status }) => status).sort()).toEqual([200, 421]);
+  expect(replies.map(({ status }) => status).sort((a, b) => a - b)).toEqual([200, 421]);
   expect(world.run('helper-1').status?.claim?.epoch).toBe(2);
 });
 
