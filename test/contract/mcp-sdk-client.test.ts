@@ -1,0 +1,61 @@
+/** The official client against the real application on a loopback port: every tool once, without an error of the transport. */
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { Client } from '@modelcontextprotocol/sdk/client/index.js';
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
+import { TOOLS } from '../../src/mcp/registry.js';
+import { KEY, McpHarness } from '../builders/mcp-harness.js';
+
+test('the SDK client lists and calls every tool; it tries one GET stream and takes the 405', async () => {
+  const harness = new McpHarness();
+  harness.controllerSays({ active: true });
+  harness.seedTrigger('acme-box', 'greeter', 'hook');
+  harness.seedRun('acme-box', 'greeter-1', { status: { phase: 'done' } });
+  const methods: string[] = [];
+  const server = createServer((request, response) => {
+    methods.push(request.method ?? '');
+    harness.app(request, response);
+  }).listen(0, '127.0.0.1');
+  await new Promise((resolve) => server.once('listening', resolve));
+  const { port } = server.address() as AddressInfo;
+  const errors: Error[] = [];
+  const transport = new StreamableHTTPClientTransport(new URL(`http://127.0.0.1:${port}/api/mcp/account`), {
+    requestInit: { headers: { authorization: `Bearer ${KEY}` } },
+  });
+  const client = new Client({ name: 'test', version: '1' });
+  client.onerror = (error) => errors.push(error);
+  await client.connect(transport as Parameters<Client['connect']>[0]);
+
+  expect(client.getServerCapabilities()).toEqual({ tools: {} });
+  const { tools } = await client.listTools();
+  expect(tools.map(({ name }) => name)).toEqual(TOOLS.map(({ name }) => name));
+
+  const agentId = 'acme-box.greeter';
+  const calls: [string, Record<string, unknown>][] = [
+    ['list_spaces', {}],
+    ['list_agents', {}],
+    ['get_agent', { agentId }],
+    ['create_agent', { name: 'new' }],
+    ['send_message', { agentId, message: 'hi', waitSeconds: 0 }],
+    ['list_runs', { agentId }],
+    ['get_run', { agentId, runId: 'greeter-1' }],
+    ['list_triggers', { agentId }],
+    ['upsert_trigger', { agentId, name: 'fresh', body: 'go' }],
+    ['test_trigger', { agentId, slug: 'hook' }],
+    ['rotate_trigger_token', { agentId, slug: 'hook' }],
+    ['cancel_run', { agentId, runId: 'greeter-1' }],
+  ];
+  expect(calls.map(([name]) => name)).toEqual(TOOLS.map(({ name }) => name));
+  for (const [name, args] of calls) {
+    const result = await client.callTool({ name, arguments: args });
+    expect([name, result.isError ?? false]).toEqual([name, false]);
+  }
+  const failed = await client.callTool({ name: 'get_agent', arguments: {} });
+  expect(failed.isError).toBe(true);
+
+  await client.close();
+  server.closeAllConnections();
+  server.close();
+  expect(errors).toEqual([]);
+  expect(methods.filter((method) => method === 'GET')).toHaveLength(1);
+});
