@@ -188,7 +188,18 @@ test('an informer is unhealthy before its first list and when nothing confirmed 
   expect([unread, read, quiet, informer.isHealthy()]).toEqual([false, true, true, false]);
 });
 
-test('two watches that bring nothing at all lead to a new list: the data may have moved back', async () => {
+test('silence twice with a sign of life between is no reason to list again', async () => {
+  const { clock, transport, counts } = start();
+  transport.list('100');
+  await clock.advance(75_000);
+  transport.event('BOOKMARK', configMap('', '150'));
+  await clock.advance(75_000);
+
+  expect(counts).toEqual({ relisted: 1, silent: 2 });
+  expect(transport.requests.at(-1)).toMatchObject({ verb: 'watch', query: { resourceVersion: '150' } });
+});
+
+test('silence twice in a row leads to a new list: the data may have moved back', async () => {
   const { clock, transport, counts, informer } = start();
   transport.list('100', [configMap('a', '90', 'one')]);
   await clock.advance(0);

@@ -46,7 +46,7 @@ const STALE_BOUND_MS = 2 * SILENCE_BOUND_MS;
 /** The API server ends watches after this, spread so that not all informers come back at once. */
 const WATCH_SECONDS = { min: 240, spread: 240 };
 const BACKOFF: BackoffOptions = { baseMs: 200, maxMs: 30_000, jitter: 0.5 };
-/** A server that moved to older data (a restored etcd) lets a newer position wait for ever: list again after this. */
+/** A server that went back to older data (a restored etcd) lets a newer position wait for ever: list again then. */
 const SILENT_WATCHES_BEFORE_RELIST = 2;
 
 interface WatchEvent {
@@ -63,6 +63,7 @@ export class Reflector<T extends KubeObject, P> {
   /** Monotonic time of the last list, event or bookmark. */
   #lastSign: number | undefined;
   #failures = 0;
+  /** Watches that ended in silence since the last list, event or bookmark. */
   #silentWatches = 0;
 
   constructor(options: ReflectorOptions<T, P>, sink: ReflectorSink<P>, dependencies: ReflectorDependencies) {
@@ -126,7 +127,7 @@ export class Reflector<T extends KubeObject, P> {
       watchdog.dispose();
     }
     if (signal.aborted) return;
-    if (watchdog.barked) this.#wasSilent(signs);
+    if (watchdog.barked) this.#wasSilent();
     else {
       this.#restarted('ended');
       // A server or proxy that ends every watch at once must not be asked in a tight loop.
@@ -205,10 +206,10 @@ export class Reflector<T extends KubeObject, P> {
     log[level]({ resource, failures: this.#failures, err: error }, 'list or watch failed, trying again');
   }
 
-  #wasSilent(signs: number): void {
+  #wasSilent(): void {
     const resource = this.#options.type.plural;
     this.#restarted('silent');
-    this.#silentWatches = signs === 0 ? this.#silentWatches + 1 : 0;
+    this.#silentWatches += 1;
     const relist = this.#silentWatches >= SILENT_WATCHES_BEFORE_RELIST;
     if (relist) this.#position = undefined;
     this.#dependencies.log.warn({ resource, relist }, 'watch was silent past its bound, starting it again');
