@@ -112,12 +112,12 @@ export class GatewayClient {
       redirects = 0;
       const delay = this.#delay(failures, reply?.retryAfter);
       failures += 1;
-      log.warn({ status: reply?.status, failure, attempt: failures, delayMs: delay }, 'the gateway did not serve');
       if (clock.monotonic() + delay >= request.giveUpAt) {
         throw new GatewayUnreachable(
           `No gateway served the request (last: ${reply === undefined ? failure : `HTTP ${reply.status}`}).`,
         );
       }
+      log.warn({ status: reply?.status, failure, attempt: failures, delayMs: delay }, 'the gateway did not serve');
       await sleep(clock, delay, request.signal);
     }
   }
