@@ -5,7 +5,10 @@
 import type { KubeObject } from '../api/meta.js';
 import { boxNamespace, childName } from '../api/names.js';
 import type { AgentRef } from '../api/names.js';
+import { AgentMemories } from '../api/v1alpha1/agent-memory.js';
 import { AgentRuns } from '../api/v1alpha1/agent-run.js';
+import { AgentSchedules } from '../api/v1alpha1/agent-schedule.js';
+import { AgentSkills } from '../api/v1alpha1/agent-skill.js';
 import { AgentTriggers } from '../api/v1alpha1/agent-trigger.js';
 import type { TriggerMethod } from '../api/v1alpha1/agent-trigger.js';
 import { Agents } from '../api/v1alpha1/agent.js';
@@ -14,8 +17,28 @@ import { Boxes } from '../api/v1alpha1/box.js';
 import { Workspaces } from '../api/v1alpha1/workspace.js';
 import { isNotFound } from '../kube/errors.js';
 import type { Cache, Informer, InformerOptions, KubeApi } from '../kube/types.js';
-import { projectAgent, projectApiKey, projectBox, projectRun, projectTrigger, projectWorkspace } from './views.js';
-import type { AgentView, ApiKeyView, BoxView, RunView, TriggerView, WorkspaceView } from './views.js';
+import {
+  projectAgent,
+  projectApiKey,
+  projectBox,
+  projectMemory,
+  projectRun,
+  projectSchedule,
+  projectSkill,
+  projectTrigger,
+  projectWorkspace,
+} from './views.js';
+import type {
+  AgentView,
+  ApiKeyView,
+  BoxView,
+  MemoryView,
+  RunView,
+  ScheduleView,
+  SkillView,
+  TriggerView,
+  WorkspaceView,
+} from './views.js';
 
 /** Every informer of the API pod by the kind that it watches. */
 export interface ApiCaches {
@@ -23,6 +46,9 @@ export interface ApiCaches {
   Box: Informer<BoxView>;
   Agent: Informer<AgentView>;
   AgentTrigger: Informer<TriggerView>;
+  AgentSchedule: Informer<ScheduleView>;
+  AgentSkill: Informer<SkillView>;
+  AgentMemory: Informer<MemoryView>;
   AgentRun: Informer<RunView>;
   APIKey: Informer<ApiKeyView>;
 }
@@ -38,6 +64,8 @@ export const INDEX = {
   agentsOfBox: 'box',
   /** Triggers: `namespace/agent`. */
   triggersOfAgent: 'agent',
+  /** Schedules, skills, memories: `namespace/agent`. */
+  childrenOfAgent: 'agent',
   /** Runs: `namespace/agent`. */
   runsOfAgent: 'agent',
   /** Runs that have not ended: `namespace/agent`. */
@@ -51,6 +79,10 @@ export const INDEX = {
   /** API keys: SHA-256 of the key in hex. */
   keysByHash: 'hash',
 } as const;
+
+const OF_AGENT = {
+  [INDEX.childrenOfAgent]: (child: { namespace: string; agent: string }) => [`${child.namespace}/${child.agent}`],
+};
 
 /** Builds all informers; the caller starts and stops them. */
 export function createApiCaches(create: InformerFactory): ApiCaches {
@@ -71,6 +103,9 @@ export function createApiCaches(create: InformerFactory): ApiCaches {
       project: projectTrigger,
       indexes: { [INDEX.triggersOfAgent]: (trigger) => [`${trigger.namespace}/${trigger.agent}`] },
     }),
+    AgentSchedule: create({ type: AgentSchedules, project: projectSchedule, indexes: OF_AGENT }),
+    AgentSkill: create({ type: AgentSkills, project: projectSkill, indexes: OF_AGENT }),
+    AgentMemory: create({ type: AgentMemories, project: projectMemory, indexes: OF_AGENT }),
     AgentRun: create({
       type: AgentRuns,
       project: projectRun,

@@ -9,7 +9,17 @@ import type { RunEvent } from '../protocol/run.js';
 import { readTranscript } from '../transcript/chunk-store.js';
 import { INDEX, lastOfSession, orUndefined } from './caches.js';
 import type { Caller } from './key-check.js';
-import { DNS_LABEL, RUN_NOT_FOUND, compare, findAgent, findRun, idOf, isRunOf, kubeCall } from './scope.js';
+import {
+  DNS_LABEL,
+  RUN_NOT_FOUND,
+  compare,
+  findAgent,
+  findRun,
+  idOf,
+  isRunOf,
+  kubeCall,
+  sessionRuns,
+} from './scope.js';
 import type { ScopeDeps } from './scope.js';
 import { ACKNOWLEDGE_MS, startRun } from './start-run.js';
 import type { StartedRun } from './start-run.js';
@@ -247,17 +257,9 @@ function acceptMessage(deps: RunDeps, caller: Caller, agent: AgentView, input: M
 const SESSION_NOT_FOUND =
   'session not found: this agent has no session with this sessionId; omit sessionId to start a new conversation';
 
-/** A session is known by its runs; one that began a moment ago elsewhere is found by its first run's name. */
+/** A session is known by its runs. */
 async function expectSession(deps: ScopeDeps, agent: AgentView, sessionId: string): Promise<void> {
-  const runs = deps.caches.AgentRun.byIndex(INDEX.runsOfSession, `${agent.namespace}/${sessionId}`);
-  if (runs.some((run) => isRunOf(agent, run))) return;
-  const name = sessionId.startsWith('s-') ? sessionId.slice(2) : '';
-  if (runs.length === 0 && DNS_LABEL.test(name)) {
-    const ref = { namespace: agent.namespace, name };
-    const first = await kubeCall(deps, (signal) => orUndefined(deps.api.get(AgentRuns, ref, { signal })));
-    const view = first === undefined ? undefined : projectRun(first);
-    if (view !== undefined && view.sessionId === sessionId && isRunOf(agent, view)) return;
-  }
+  if ((await sessionRuns(deps, agent, sessionId)).length > 0) return;
   throw new UserError(SESSION_NOT_FOUND);
 }
 

@@ -5,6 +5,8 @@
 import { agentId, boxNamespace, childName, isSlug, parseAgentId } from '../api/names.js';
 import { AgentRuns } from '../api/v1alpha1/agent-run.js';
 import { AgentTriggers } from '../api/v1alpha1/agent-trigger.js';
+import { AgentSchedules } from '../api/v1alpha1/agent-schedule.js';
+import { AgentSkills } from '../api/v1alpha1/agent-skill.js';
 import { Agents } from '../api/v1alpha1/agent.js';
 import type { KubeObject, ResourceType } from '../api/meta.js';
 import type { Cache, KubeApi } from '../kube/types.js';
@@ -13,9 +15,10 @@ import { bounded } from './bounded.js';
 import { INDEX, orUndefined } from './caches.js';
 import type { ApiCaches } from './caches.js';
 import type { Caller } from './key-check.js';
+import { nearNames } from './near-names.js';
 import { UserError } from './user-error.js';
-import { projectAgent, projectRun, projectTrigger } from './views.js';
-import type { AgentView, BoxView, RunView, TriggerView } from './views.js';
+import { projectAgent, projectRun, projectSchedule, projectSkill, projectTrigger } from './views.js';
+import type { AgentView, BoxView, RunView, ScheduleView, SkillView, TriggerView } from './views.js';
 
 /** Longest wait for one call of the Kubernetes API inside a tool. */
 export const KUBE_CALL_MS = 15_000;
@@ -95,6 +98,68 @@ export async function findTrigger(deps: ScopeDeps, agent: AgentView, slug: strin
     throw new UserError('trigger not found: this agent has no trigger with this slug; list_triggers shows them');
   }
   return trigger;
+}
+
+/** The schedules of an agent that are not being deleted, by slug. */
+export function schedulesOf({ caches }: Pick<ScopeDeps, 'caches'>, agent: AgentView): ScheduleView[] {
+  return bySlug(caches.AgentSchedule.byIndex(INDEX.childrenOfAgent, `${agent.namespace}/${agent.name}`));
+}
+
+/** The skills of an agent that are not being deleted, by slug. */
+export function skillsOf({ caches }: Pick<ScopeDeps, 'caches'>, agent: AgentView): SkillView[] {
+  return bySlug(caches.AgentSkill.byIndex(INDEX.childrenOfAgent, `${agent.namespace}/${agent.name}`));
+}
+
+function bySlug<V extends { slug: string; deleting: boolean }>(children: readonly V[]): V[] {
+  return children.filter((child) => !child.deleting).sort((a, b) => compare(a.slug, b.slug));
+}
+
+/** The schedule of an agent by its slug. */
+export async function findSchedule(deps: ScopeDeps, agent: AgentView, slug: string): Promise<ScheduleView> {
+  const source = { cache: deps.caches.AgentSchedule, type: AgentSchedules, project: projectSchedule };
+  const schedule = isSlug(slug)
+    ? await cachedOrLive(deps, source, agent.namespace, childName(agent.name, slug))
+    : undefined;
+  if (schedule === undefined || schedule.deleting) {
+    throw new UserError(slugNotFound('schedule', slug, schedulesOf(deps, agent)));
+  }
+  return schedule;
+}
+
+/** The skill of an agent by its slug. */
+export async function findSkill(deps: ScopeDeps, agent: AgentView, slug: string): Promise<SkillView> {
+  const source = { cache: deps.caches.AgentSkill, type: AgentSkills, project: projectSkill };
+  const skill = isSlug(slug)
+    ? await cachedOrLive(deps, source, agent.namespace, childName(agent.name, slug))
+    : undefined;
+  if (skill === undefined || skill.deleting) throw new UserError(slugNotFound('skill', slug, skillsOf(deps, agent)));
+  return skill;
+}
+
+/** What to say about a slug that is not there: which there are, the nearest first. */
+export function slugNotFound(kind: string, slug: string, known: readonly { slug: string }[]): string {
+  const names = nearNames(
+    slug,
+    known.map((child) => child.slug),
+  );
+  return `${kind} not found: this agent has no ${kind} with this slug; ${names === '' ? 'it has none' : `its slugs are: ${names}`}`;
+}
+
+/** The runs of a session of this agent, oldest first; of one that the cache does not know, the run that opened it. */
+export async function sessionRuns(deps: ScopeDeps, agent: AgentView, sessionId: string): Promise<RunView[]> {
+  const known = deps.caches.AgentRun.byIndex(INDEX.runsOfSession, `${agent.namespace}/${sessionId}`);
+  const runs = known.filter((run) => isRunOf(agent, run)).sort(byAcceptance);
+  const first = sessionId.startsWith('s-') ? sessionId.slice(2) : '';
+  if (known.length > 0 || !DNS_LABEL.test(first)) return runs;
+  const ref = { namespace: agent.namespace, name: first };
+  const live = await kubeCall(deps, (signal) => orUndefined(deps.api.get(AgentRuns, ref, { signal })));
+  const run = live === undefined ? undefined : projectRun(live);
+  return run !== undefined && run.sessionId === sessionId && isRunOf(agent, run) ? [run] : [];
+}
+
+/** Order of runs: acceptance, then name (DESIGN 3). */
+export function byAcceptance(a: RunView, b: RunView): number {
+  return compare(a.createdAt, b.createdAt) || compare(a.name, b.name);
 }
 
 export const RUN_NOT_FOUND = 'run not found: this agent has no run with this runId; list_runs shows the latest';

@@ -16,6 +16,7 @@ import type { KubeApi } from '../kube/types.js';
 import { sleep } from '../runtime/clock.js';
 import type { Clock } from '../runtime/clock.js';
 import { bounded } from './bounded.js';
+import { sessionTitleOf } from './session-title.js';
 
 /** How long a caller waits for the acknowledgement of a run (spec 8). */
 export const ACKNOWLEDGE_MS = 15_000;
@@ -25,7 +26,6 @@ const ATTEMPT_MS = 5_000;
 const READ_BACK_MS = 2_000;
 const FIRST_RETRY_MS = 50;
 const MAX_RETRY_MS = 1_000;
-const MAX_SESSION_TITLE = 128;
 
 export interface StartRunRequest {
   /** The Box and the Agent's object name. */
@@ -124,7 +124,7 @@ function buildRun(deps: StartRunDeps, request: StartRunRequest): AgentRun {
       ...messageFields(request.message),
       trigger: request.trigger,
       ...(request.sessionId === undefined ? {} : { sessionId: request.sessionId }),
-      ...(request.sessionTitle === undefined ? {} : { sessionTitle: cut(request.sessionTitle) }),
+      ...(request.sessionTitle === undefined ? {} : { sessionTitle: sessionTitleOf(request.sessionTitle) }),
       createdAt: new Date(createdAtMs).toISOString(),
       actor: request.actor,
     },
@@ -149,13 +149,6 @@ function messageFields(message: string): Pick<AgentRun['spec'], 'message' | 'inp
       data: gzipSync(bytes).toString('base64'),
     },
   };
-}
-
-function cut(title: string): string {
-  const characters = Array.from(title.replace(/\s+/g, ' ').trim());
-  return characters.length <= MAX_SESSION_TITLE
-    ? characters.join('')
-    : `${characters.slice(0, MAX_SESSION_TITLE - 1).join('')}…`;
 }
 
 interface WantedRun {

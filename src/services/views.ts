@@ -8,13 +8,17 @@ import type { ObjectMeta } from '../api/meta.js';
 import { findCondition, isTrue } from '../api/conditions.js';
 import { acceptedAt, boxOfNamespace, sessionIdOf, slugOfChildName, workspaceOfNamespace } from '../api/names.js';
 import { isTerminal } from '../api/run-status.js';
+import type { AgentMemory } from '../api/v1alpha1/agent-memory.js';
 import type { AgentRun, RunPhase, RunUsage } from '../api/v1alpha1/agent-run.js';
+import type { AgentSchedule } from '../api/v1alpha1/agent-schedule.js';
+import type { AgentSkill } from '../api/v1alpha1/agent-skill.js';
 import type { AgentTrigger, TriggerMethod } from '../api/v1alpha1/agent-trigger.js';
 import type { Agent } from '../api/v1alpha1/agent.js';
 import type { APIKey } from '../api/v1alpha1/api-key.js';
 import type { Box } from '../api/v1alpha1/box.js';
 import type { FoldedTotals } from '../api/v1alpha1/common.js';
 import type { Workspace } from '../api/v1alpha1/workspace.js';
+import { sessionTitleOf } from './session-title.js';
 
 interface View {
   name: string;
@@ -67,6 +71,41 @@ export interface TriggerView extends View {
   folding: readonly string[] | undefined;
 }
 
+/** An object whose name is `<agent>.<slug>`. */
+interface ChildView extends View {
+  namespace: string;
+  agent: string;
+  slug: string;
+  displayName: string;
+  description: string;
+  gitOps: boolean;
+}
+
+export interface ScheduleView extends ChildView {
+  body: string;
+  cron: string | undefined;
+  runAt: string | undefined;
+  timezone: string;
+  enabled: boolean;
+  lastTick: string | undefined;
+  lastRunAt: string | undefined;
+  lastRunId: string | undefined;
+}
+
+/** Without body and contents: a skill may have 1 MiB. */
+export interface SkillView extends ChildView {
+  files: readonly { path: string; bytes: number }[];
+  updatedAt: string;
+}
+
+export interface MemoryView extends View {
+  namespace: string;
+  agent: string;
+  text: string;
+  createdAt: string;
+  updatedAt: string;
+}
+
 export interface RunView extends View {
   namespace: string;
   box: string;
@@ -74,6 +113,8 @@ export interface RunView extends View {
   /** UID of the Agent that the run is for; undefined before the controller has seen a manifest's run. */
   agentUid: string | undefined;
   sessionId: string;
+  /** What the session is called if this run opened it; undefined when its message is stored compressed only. */
+  title: string | undefined;
   /** Acceptance, ISO 8601. */
   createdAt: string;
   origin: string;
@@ -193,6 +234,56 @@ export function projectTrigger(trigger: AgentTrigger): TriggerView {
   };
 }
 
+function child(object: {
+  metadata: ObjectMeta;
+  spec: { agent: string; name: string; description?: string };
+}): ChildView {
+  return {
+    ...view(object.metadata),
+    namespace: object.metadata.namespace ?? '',
+    agent: object.spec.agent,
+    slug: slugOfChildName(object.metadata.name) ?? '',
+    displayName: object.spec.name,
+    description: object.spec.description ?? '',
+    gitOps: isGitOps(object.metadata),
+  };
+}
+
+export function projectSchedule(schedule: AgentSchedule): ScheduleView {
+  const { spec, status } = schedule;
+  return {
+    ...child(schedule),
+    body: spec.body,
+    cron: spec.cron,
+    runAt: spec.runAt,
+    timezone: spec.timezone,
+    enabled: spec.enabled,
+    lastTick: status?.lastTick,
+    lastRunAt: status?.lastRunAt,
+    lastRunId: status?.lastRunId,
+  };
+}
+
+export function projectSkill(skill: AgentSkill): SkillView {
+  return {
+    ...child(skill),
+    files: skill.spec.files.map(({ path, bytes }) => ({ path, bytes })),
+    updatedAt: isoTime(skill.spec.updatedAt ?? createdAtOf(skill.metadata)),
+  };
+}
+
+export function projectMemory(memory: AgentMemory): MemoryView {
+  const createdAt = createdAtOf(memory.metadata);
+  return {
+    ...view(memory.metadata),
+    namespace: memory.metadata.namespace ?? '',
+    agent: memory.spec.agent,
+    text: memory.spec.text,
+    createdAt,
+    updatedAt: isoTime(memory.spec.updatedAt ?? createdAt),
+  };
+}
+
 export function projectRun(run: AgentRun): RunView {
   const namespace = run.metadata.namespace ?? '';
   const status = run.status;
@@ -204,6 +295,7 @@ export function projectRun(run: AgentRun): RunView {
     agent: run.spec.agent,
     agentUid: run.spec.agentUid ?? status?.agentUid,
     sessionId: sessionIdOf(run),
+    title: run.spec.sessionTitle ?? (run.spec.message === undefined ? undefined : sessionTitleOf(run.spec.message)),
     createdAt: isoTime(acceptedAt(run)),
     origin: run.spec.trigger?.origin ?? 'api',
     triggerName: run.spec.trigger?.name,

@@ -42,14 +42,18 @@ export function peerUrls(pods: Pick<Cache<PeerView>, 'values'>, ownUid: string):
   return urls;
 }
 
-type Watched = Pick<Informer<unknown>, 'waitForResourceVersion'>;
+type Watched = Pick<Informer<unknown>, 'waitForResourceVersion' | 'get' | 'onChange'>;
 /** By kind. */
 type WatchedKinds = ReadonlyMap<string, Watched>;
 
-/** What was written. */
-export interface Write {
-  kind: string;
-  resourceVersion: string;
+/** What was written: an object as the API server answered it, or one that was deleted. */
+export type Write = { kind: string } & ({ resourceVersion: string } | { gone: Gone });
+
+/** The answer to a DELETE names no version, so whoever confirms it looks for the object. */
+export interface Gone {
+  /** `namespace/name` or `name`. */
+  key: string;
+  uid: string;
 }
 
 export interface WriteBarrier {
@@ -70,12 +74,37 @@ export function createWriteBarrier(deps: WriteBarrierDeps): WriteBarrier {
   return {
     async passed(write) {
       return bounded(deps.clock, BARRIER_MS, async (signal) => {
-        const own = deps.informers.get(write.kind)?.waitForResourceVersion(write.resourceVersion, signal) ?? false;
+        const informer = deps.informers.get(write.kind);
+        const own = informer === undefined ? false : hasSeen(informer, write, signal);
         const others = deps.peers().map((peer) => confirmed(deps, `${peer}${BARRIER_PATH}`, write, signal));
         return (await Promise.all([own, ...others])).every(Boolean);
       });
     },
   };
+}
+
+/** Resolves true when the watch has seen the write, false when the signal fires first. */
+function hasSeen(informer: Watched, write: Write, signal: AbortSignal): Promise<boolean> {
+  if (!('gone' in write)) return informer.waitForResourceVersion(write.resourceVersion, signal);
+  const { key, uid } = write.gone;
+  const isGone = (object: unknown) => {
+    const known = object as { uid?: string; deleting?: boolean } | undefined;
+    return known === undefined || known.uid !== uid || known.deleting === true;
+  };
+  if (isGone(informer.get(key))) return Promise.resolve(true);
+  if (signal.aborted) return Promise.resolve(false);
+  return new Promise((resolve) => {
+    const end = (seen: boolean) => {
+      unsubscribe();
+      signal.removeEventListener('abort', giveUp);
+      resolve(seen);
+    };
+    const giveUp = () => end(false);
+    const unsubscribe = informer.onChange((change) => {
+      if (change.key === key && isGone(change.current)) end(true);
+    });
+    signal.addEventListener('abort', giveUp, { once: true });
+  });
 }
 
 async function confirmed(deps: WriteBarrierDeps, url: string, write: Write, signal: AbortSignal): Promise<boolean> {
@@ -93,17 +122,18 @@ export function barrierRoute(informers: WatchedKinds, clock: Clock) {
     const write = parseWrite(body);
     const informer = write === undefined ? undefined : informers.get(write.kind);
     if (write === undefined || informer === undefined) return { status: 400, body: { error: 'unknown kind' } };
-    const wait = (bound: AbortSignal) => informer.waitForResourceVersion(write.resourceVersion, bound);
-    const seen = await bounded(clock, BARRIER_MS, wait, signal);
+    const seen = await bounded(clock, BARRIER_MS, (bound) => hasSeen(informer, write, bound), signal);
     return { status: seen ? 200 : 504 };
   };
 }
 
 function parseWrite(body: Buffer): Write | undefined {
   try {
-    const { kind, resourceVersion } = JSON.parse(body.toString()) as Partial<Record<keyof Write, unknown>>;
-    if (typeof kind !== 'string' || typeof resourceVersion !== 'string') return undefined;
-    return /^\d{1,20}$/.test(resourceVersion) ? { kind, resourceVersion } : undefined;
+    const { kind, resourceVersion, gone } = JSON.parse(body.toString()) as Record<string, unknown>;
+    if (typeof kind !== 'string') return undefined;
+    if (typeof resourceVersion === 'string' && /^\d{1,20}$/.test(resourceVersion)) return { kind, resourceVersion };
+    const { key, uid } = (gone ?? {}) as Record<string, unknown>;
+    return typeof key === 'string' && typeof uid === 'string' ? { kind, gone: { key, uid } } : undefined;
   } catch {
     return undefined;
   }

@@ -1,0 +1,114 @@
+import { FakeClock } from '../../test/builders/fake-clock.js';
+import type { Pod } from '../kube/core-types.js';
+import { barrierRoute, createWriteBarrier, peerUrls, projectPeer } from './write-barrier.js';
+import type { PeerView } from './write-barrier.js';
+
+const WRITE = { kind: 'AgentTrigger', resourceVersion: '41' };
+
+/** An informer that is at a position, or gets there never. */
+const at = (position: number) => ({
+  waitForResourceVersion: (wanted: string, signal: AbortSignal) =>
+    Number(wanted) <= position
+      ? Promise.resolve(true)
+      : new Promise<boolean>((resolve) => signal.addEventListener('abort', () => resolve(false))),
+});
+
+function setup(own: number, answers: Record<string, number | 'hangs' | 'refuses'>) {
+  const clock = new FakeClock();
+  const posted: string[] = [];
+  const barrier = createWriteBarrier({
+    informers: new Map([['AgentTrigger', at(own)]]),
+    peers: () => Object.keys(answers),
+    post: (url, body, signal) => {
+      posted.push(`${url} ${JSON.stringify(body)}`);
+      const answer = answers[url.replace('/internal/v1/barrier', '')];
+      if (answer === 'refuses') return Promise.reject(new Error('ECONNREFUSED'));
+      if (typeof answer === 'number') return Promise.resolve(answer);
+      return new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(new Error('aborted'))));
+    },
+    clock,
+  });
+  return { clock, posted, barrier };
+}
+
+describe('the asking side', () => {
+  test('passes when this pod and every other one are there, and asks each once', async () => {
+    const { barrier, posted, clock } = setup(41, { 'http://a:8081': 200, 'http://b:8081': 200 });
+    await expect(barrier.passed(WRITE)).resolves.toBe(true);
+    expect(posted).toEqual([
+      'http://a:8081/internal/v1/barrier {"kind":"AgentTrigger","resourceVersion":"41"}',
+      'http://b:8081/internal/v1/barrier {"kind":"AgentTrigger","resourceVersion":"41"}',
+    ]);
+    expect(clock.pending).toBe(0);
+  });
+
+  test.each([
+    ['a peer is not there in time', 41, { 'http://a:8081': 504 }],
+    ['a peer refuses the connection', 41, { 'http://a:8081': 'refuses' }],
+    ['a peer does not answer', 41, { 'http://a:8081': 'hangs' }],
+    ['this pod is behind', 40, { 'http://a:8081': 200 }],
+  ] as const)('does not pass when %s, and takes 2 seconds at most', async (_name, own, answers) => {
+    const { barrier, clock } = setup(own, answers);
+    const passed = barrier.passed(WRITE);
+    await clock.advance(2_000);
+    await expect(passed).resolves.toBe(false);
+  });
+
+  test('a kind without informer is never confirmed', async () => {
+    const { barrier } = setup(41, {});
+    await expect(barrier.passed({ kind: 'Secret', resourceVersion: '1' })).resolves.toBe(false);
+  });
+});
+
+describe('the confirming side', () => {
+  const route = (position: number, clock = new FakeClock()) =>
+    barrierRoute(new Map([['AgentTrigger', at(position)]]), clock);
+  const ask = (body: string) => ({ body: Buffer.from(body), signal: new AbortController().signal });
+
+  test('200 when the watch is there', async () => {
+    await expect(route(41)(ask(JSON.stringify(WRITE)))).resolves.toEqual({ status: 200 });
+  });
+
+  test('504 when it is not there within 2 seconds', async () => {
+    const clock = new FakeClock();
+    const answer = route(40, clock)(ask(JSON.stringify(WRITE)));
+    await clock.advance(2_000);
+    await expect(answer).resolves.toEqual({ status: 504 });
+  });
+
+  test.each([
+    '',
+    '{}',
+    '{"kind":"Secret","resourceVersion":"1"}',
+    '{"kind":"AgentTrigger","resourceVersion":"x"}',
+    '{"kind":"constructor","resourceVersion":"1"}',
+  ])('400 for %s', async (body) => expect(await route(41)(ask(body))).toMatchObject({ status: 400 }));
+});
+
+describe('peers', () => {
+  const pod = (uid: string, more: { ip?: string; ready?: boolean; deleting?: boolean } = {}): PeerView =>
+    projectPeer({
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: { name: uid, uid, ...(more.deleting === true ? { deletionTimestamp: '2026-01-01T00:00:00Z' } : {}) },
+      spec: {},
+      status: {
+        podIP: more.ip ?? '10.0.0.1',
+        conditions: [{ type: 'Ready', status: more.ready === false ? 'False' : 'True' }],
+      },
+    } as Pod);
+
+  test('are the other pods that take traffic', () => {
+    const pods = [
+      pod('self'),
+      pod('a'),
+      pod('v6', { ip: 'fd00::1' }),
+      pod('b', { deleting: true }),
+      pod('c', { ready: false }),
+    ];
+    expect(peerUrls({ values: () => pods.values() }, 'self')).toEqual([
+      'http://10.0.0.1:8081',
+      'http://[fd00::1]:8081',
+    ]);
+  });
+});
