@@ -77,7 +77,7 @@ describe('the controller process', () => {
       onLost: (error) => errors.push(String(error)),
     });
     const signal = new AbortController().signal;
-    for (const { runnables } of process.groups) await Promise.all(runnables.map((one) => one.start(signal)));
+    for (const { runnables } of process.groups) await Promise.all(runnables.map(async (one) => one.start(signal)));
     return {
       process,
       stop: async () => {
@@ -120,12 +120,13 @@ describe('the controller process', () => {
 
   async function create(type: ResourceType, metadata: { name: string; namespace?: string }, spec?: object) {
     const version = type.group === '' ? type.version : `${type.group}/${type.version}`;
-    return await server.api.create(type, {
+    const object = {
       apiVersion: version,
       kind: type.kind,
       metadata,
       ...(spec === undefined ? {} : { spec }),
-    } as KubeObject);
+    };
+    return await server.api.create(type, object);
   }
 
   async function createAgent(name: string) {

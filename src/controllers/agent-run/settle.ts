@@ -9,8 +9,8 @@ import type { RunView } from './views.js';
 
 /** How long folding waits for the last word of the gateway on usage (DESIGN 3, Exact numbers). */
 export const USAGE_WAIT_MS = 120_000;
-/** A cancelled runner that reported its end needs a moment to exit. */
-const CANCELLED_GRACE_SECONDS = 5;
+/** A runner that stopped itself, cancelled or at its deadline, needs a moment to exit; one that did not gets no more. */
+const STOPPED_GRACE_SECONDS = 5;
 
 /** Outcomes that the runner itself reports: its pod ends by itself. With any other one the pod has to be ended. */
 const REPORTED: ReadonlySet<string | undefined> = new Set([
@@ -64,6 +64,8 @@ export class Settler {
 
 /** How long the pod of an ended run may go on. */
 function graceSeconds(run: RunView, terminationSeconds: number): number {
-  if (run.status?.phase === 'cancelled') return isClaimed(run) ? CANCELLED_GRACE_SECONDS : 0;
-  return REPORTED.has(run.status?.reason) ? terminationSeconds : 0;
+  const reason = run.status?.reason;
+  if (REPORTED.has(reason)) return terminationSeconds;
+  const maybeReported = reason === 'Cancelled' || reason === 'DeadlineExceeded';
+  return maybeReported && isClaimed(run) ? STOPPED_GRACE_SECONDS : 0;
 }
