@@ -9,7 +9,7 @@ export function sessionTitleOf(text: string): string {
     .slice(0, 8 * MAX_SESSION_TITLE)
     .replace(/\s+/g, ' ')
     .trim();
-  const characters = [...line];
+  const characters = Array.from(line);
   return characters.length <= MAX_SESSION_TITLE
     ? characters.join('')
     : `${characters.slice(0, MAX_SESSION_TITLE - 1).join('')}…`;

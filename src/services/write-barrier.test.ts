@@ -1,5 +1,6 @@
 import { FakeClock } from '../../test/builders/fake-clock.js';
 import type { Pod } from '../kube/core-types.js';
+import type { CacheChange } from '../kube/types.js';
 import { barrierRoute, createWriteBarrier, peerUrls, projectPeer } from './write-barrier.js';
 import type { PeerView } from './write-barrier.js';
 
@@ -7,10 +8,14 @@ const WRITE = { kind: 'AgentTrigger', resourceVersion: '41' };
 
 /** An informer that is at a position, or gets there never. */
 const at = (position: number) => ({
+  get: () => undefined,
+  onChange: () => () => undefined,
   waitForResourceVersion: (wanted: string, signal: AbortSignal) =>
     Number(wanted) <= position
       ? Promise.resolve(true)
       : new Promise<boolean>((resolve) => signal.addEventListener('abort', () => resolve(false))),
+  get: () => undefined,
+  onChange: () => () => undefined,
 });
 
 function setup(own: number, answers: Record<string, number | 'hangs' | 'refuses'>) {
@@ -57,6 +62,64 @@ describe('the asking side', () => {
   test('a kind without informer is never confirmed', async () => {
     const { barrier } = setup(41, {});
     await expect(barrier.passed({ kind: 'Secret', resourceVersion: '1' })).resolves.toBe(false);
+  });
+});
+
+describe('a deletion', () => {
+  const trigger = (uid: string, deleting = false) => ({ uid, deleting });
+  const gone = { kind: 'AgentTrigger', gone: { key: 'bw-lab/a.b', uid: 'u1' } };
+
+  function watching(object: object | undefined) {
+    const listeners = new Set<(change: CacheChange<unknown>) => void>();
+    const informer = {
+      ...at(0),
+      get: (key: string) => (key === 'bw-lab/a.b' ? object : undefined),
+      onChange: (listener: (change: CacheChange<unknown>) => void) => {
+        listeners.add(listener);
+        return () => listeners.delete(listener);
+      },
+    };
+    const clock = new FakeClock();
+    const ask = () =>
+      barrierRoute(
+        new Map([['AgentTrigger', informer]]),
+        clock,
+      )({
+        body: Buffer.from(JSON.stringify(gone)),
+        signal: new AbortController().signal,
+      });
+    const change = (current?: object) => {
+      for (const listener of listeners) listener({ key: 'bw-lab/a.b', ...(current === undefined ? {} : { current }) });
+    };
+    return { ask, change, clock, listeners };
+  }
+
+  test.each([
+    ['is not there', undefined],
+    ['is being deleted', trigger('u1', true)],
+    ['has a successor of its name', trigger('u2')],
+  ])('is confirmed at once when the object %s', async (_what, object) => {
+    await expect(watching(object).ask()).resolves.toEqual({ status: 200 });
+  });
+
+  test.each([
+    ['goes', undefined],
+    ['begins to go', trigger('u1', true)],
+  ])('is confirmed when the object %s', async (_what, next) => {
+    const { ask, change, clock, listeners } = watching(trigger('u1'));
+    const answer = ask();
+    change(trigger('u1'));
+    change(next);
+    await expect(answer).resolves.toEqual({ status: 200 });
+    expect([clock.pending, listeners.size]).toEqual([0, 0]);
+  });
+
+  test('is not confirmed when the object stays for 2 seconds', async () => {
+    const { ask, clock, listeners } = watching(trigger('u1'));
+    const answer = ask();
+    await clock.advance(2_000);
+    await expect(answer).resolves.toEqual({ status: 504 });
+    expect(listeners.size).toBe(0);
   });
 });
 
