@@ -1,4 +1,5 @@
 /** Deletions by kubectl while runs exist: totals stay right, nothing is stuck. */
+import { jest } from '@jest/globals';
 import { eventually, getObject, kubectlOk } from './support/install.js';
 import { finishedRun, toolOk } from './support/mcp.js';
 import { claimed, createRun, readRun } from './support/runs.js';

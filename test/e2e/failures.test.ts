@@ -1,4 +1,5 @@
 /** What breaks in production: each run ends, or waits, with the reason a person needs. Nothing is lost, nothing runs twice. */
+import { jest } from '@jest/globals';
 import { eventually, getObject, kubectl, kubectlOk, RELEASE_NAMESPACE } from './support/install.js';
 import { finishedRun, toolOk } from './support/mcp.js';
 import { claimed, createRun, ended, readRun, withReason } from './support/runs.js';

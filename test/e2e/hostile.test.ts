@@ -1,4 +1,5 @@
 /** Callers, colleagues and agents who try what they must not: each is refused, in real pods on a real API server. */
+import { jest } from '@jest/globals';
 import { connect } from 'node:net';
 import { apply, eventually, facts, kubectl, kubectlOk, RELEASE_NAMESPACE } from './support/install.js';
 import { finishedRun, toolOk } from './support/mcp.js';
