@@ -296,12 +296,30 @@ describe('creating the Job', () => {
     expect(world.writes()).toEqual(['create jobs ada-1', 'patch agentruns/status ada-1']);
   });
 
-  it('waits while the namespace of the Box is being deleted', async () => {
+  it('waits while the namespace of the Box is being deleted, without trying again and again', async () => {
     const world = new RunWorld();
-    world.api.failNext({ verb: 'create', resource: 'jobs', error: apiError(404, 'NotFound') });
+    world.api.failNext({ verb: 'create', resource: 'jobs', error: apiError(404, 'NotFound'), times: 2 });
     world.api.seed(AgentRuns, makeRun());
     await world.settle();
     expect(world.run().status?.reason).toBe('BoxNotReady');
+    expect(world.writes()).toEqual(['create jobs ada-1', 'patch agentruns/status ada-1']);
+    await world.pass(29);
+    expect(world.writes()).toEqual([]);
+    await world.pass(1);
+    expect(world.writes()).toEqual(['create jobs ada-1']);
+  });
+
+  it('waits for the garbage collector when the Job of a deleted namesake has the name', async () => {
+    const world = new RunWorld();
+    const old = makeJob(makeRun('ada-1', { metadata: { uid: 'uid-of-the-old-run' } }));
+    world.api.seed(Jobs, old);
+    world.api.seed(AgentRuns, makeRun());
+    await world.settle();
+    expect(world.writes()).toEqual(['create jobs ada-1']);
+    world.api.vanish(Jobs, KEY);
+    await world.pass(2);
+    expect(world.writes()).toEqual(['create jobs ada-1']);
+    expect(world.run().status).toEqual({ phase: 'running' });
   });
 });
 

@@ -127,7 +127,7 @@ export class RunReconciler {
     message: string,
     signal: AbortSignal,
   ): Promise<ReconcileResult> {
-    this.#queue.pause(boxName);
+    this.#queue.pause(boxName, 'NoCapacity');
     const { cause, nextStep } = QUEUE_REASONS.NoCapacity;
     if (!waitsFor(run, 'NoCapacity')) {
       await this.#writer.queue(run, { reason: 'NoCapacity', message: `${cause} ${message} ${nextStep}` }, signal);
@@ -173,13 +173,13 @@ export class RunReconciler {
         this.#queue.jobCreated(state.key);
         return {};
       case 'other-job':
-        this.#queue.giveBack(state.key);
+        // The run keeps its place, so that nobody tries again before the garbage collector had its time.
         return { requeueAfterMs: CACHE_LAG_MS };
       case 'refused':
+        this.#queue.pause(state.boxName, created.reason);
         this.#queue.giveBack(state.key);
-        if (created.reason === 'NoCapacity') this.#queue.pause(state.boxName);
         await this.#wait(run, created.reason, signal);
-        return { requeueAfterMs: CACHE_LAG_MS };
+        return {};
       case 'invalid':
         this.#queue.giveBack(state.key);
         await this.#writer.finish(run, outcomeOf('InvalidRun', created.message), signal);

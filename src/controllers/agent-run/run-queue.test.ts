@@ -1,6 +1,6 @@
 import { FakeClock } from '../../../test/builders/fake-clock.js';
 import type { Gate } from './admission.js';
-import { CAPACITY_PAUSE_MS, RunQueue } from './run-queue.js';
+import { BOX_PAUSE_MS, RunQueue } from './run-queue.js';
 import type { QueuedRun } from './run-queue.js';
 
 function setUp(limits: { maxRunning?: number; perBox?: number } = {}) {
@@ -77,12 +77,12 @@ describe('the queue of runs', () => {
 
   it('admits nothing in a paused Box, and goes on by itself', async () => {
     const { queue, clock } = setUp();
-    queue.pause('a');
+    queue.pause('a', 'NoCapacity');
     queue.update('r1', run('r1'));
     queue.update('r2', run('r2', { box: 'b' }));
     expect(queue.admitNext()).toEqual(['r2']);
     expect(queue.reasonFor('r1')).toBe('NoCapacity');
-    await clock.advance(CAPACITY_PAUSE_MS);
+    await clock.advance(BOX_PAUSE_MS);
     expect(queue.admitNext()).toEqual(['r1']);
   });
 

@@ -40,8 +40,8 @@ interface AgentState {
   waiting: WaitingRun[];
 }
 
-/** After a sign of a full Box its admissions pause for this long; each new sign starts the time again. */
-export const CAPACITY_PAUSE_MS = 30_000;
+/** After a sign that a Box cannot take runs its admissions pause for this long; each new sign starts the time again. */
+export const BOX_PAUSE_MS = 30_000;
 /** An admission whose Job has not shown up by then is taken back; the Job's name makes a second try harmless. */
 const ASSUMED_MS = 60_000;
 
@@ -52,7 +52,7 @@ export class RunQueue {
   readonly #boxRunning = new Map<string, number>();
   readonly #busy = new Map<string, number>();
   readonly #assumed = new Map<string, Assumption>();
-  readonly #pauses = new Map<string, number>();
+  readonly #pauses = new Map<string, { gate: Gate; until: number }>();
   readonly #listeners = new Set<(box: string) => void>();
   #running = 0;
   #lastBox: string | undefined;
@@ -118,14 +118,14 @@ export class RunQueue {
     if (run !== undefined) this.update(key, { ...run, working: false });
   }
 
-  /** The cluster has no room for this Box: admit nothing there for a while. */
-  pause(box: string): void {
-    this.#pauses.set(box, this.#options.clock.monotonic() + CAPACITY_PAUSE_MS);
+  /** The cluster takes nothing for this Box, for the given reason: admit nothing there for a while. */
+  pause(box: string, gate: Gate): void {
+    this.#pauses.set(box, { gate, until: this.#options.clock.monotonic() + BOX_PAUSE_MS });
   }
 
   /** Milliseconds until the next pause or assumption ends; undefined when there is none. */
   nextChangeMs(): number | undefined {
-    const times = [...this.#pauses.values(), ...[...this.#assumed.values()].map(({ until }) => until)];
+    const times = [...this.#pauses.values(), ...this.#assumed.values()].map(({ until }) => until);
     if (times.length === 0) return undefined;
     return Math.max(1, Math.min(...times) - this.#options.clock.monotonic());
   }
@@ -167,15 +167,12 @@ export class RunQueue {
     const facts = this.#options.facts.box(box);
     const running = this.#boxRunning.get(box) ?? 0;
     if (facts === undefined) return { gate: 'BoxNotReady', running, maxRunning: 0, maxRunningPerAgent: 0 };
-    return { ...facts, gate: facts.gate ?? (this.#isPaused(box) ? 'NoCapacity' : undefined), running };
+    return { ...facts, gate: facts.gate ?? this.#pauseOf(box), running };
   }
 
-  #isPaused(box: string): boolean {
-    const until = this.#pauses.get(box);
-    if (until === undefined) return false;
-    if (until > this.#options.clock.monotonic()) return true;
-    this.#pauses.delete(box);
-    return false;
+  #pauseOf(box: string): Gate | undefined {
+    const pause = this.#pauses.get(box);
+    return pause !== undefined && pause.until > this.#options.clock.monotonic() ? pause.gate : undefined;
   }
 
   #assume(key: string): void {
@@ -190,7 +187,7 @@ export class RunQueue {
   #dropOldAssumptions(): void {
     const now = this.#options.clock.monotonic();
     for (const [key, { until }] of this.#assumed) if (until <= now) this.giveBack(key);
-    for (const [box, until] of this.#pauses) if (until <= now) this.#pauses.delete(box);
+    for (const [box, { until }] of this.#pauses) if (until <= now) this.#pauses.delete(box);
   }
 
   #changed(run: QueuedRun | undefined): void {
