@@ -15,6 +15,7 @@ import { ClaimInputs } from './runs/claim-inputs.js';
 import { Claims } from './runs/claims.js';
 import { RunFinisher } from './runs/finishes.js';
 import { Pinning, type GatewaySelf } from './runs/pinning.js';
+import { Progress } from './runs/progress.js';
 import { Reports } from './runs/reports.js';
 import { RunStore } from './runs/run-store.js';
 import { RunWatch } from './runs/run-watch.js';
@@ -53,7 +54,7 @@ export function createGateway(deps: GatewayDeps): Gateway {
   const handler = new GatewayHandler({
     authenticator,
     claims: new Claims({ ...shared, self, inputs, finisher }),
-    reports: new Reports({ ...shared, lock, log }),
+    reports: new Reports({ ...shared, lock }),
     finisher,
     models: new ModelCalls({ ...shared, boxes: inputs, agents: caches.agents, prices: PRICES }),
     isDraining: deps.isDraining,
@@ -68,6 +69,7 @@ export function createGateway(deps: GatewayDeps): Gateway {
     boxes: caches.boxes,
     served,
     finisher,
+    progress: new Progress({ clock, store }),
     outage: reviews,
     log,
   });

@@ -41,6 +41,7 @@ export interface GatewayProcess {
 /** Everything of the process but its connection to the cluster. */
 export function createGatewayProcess(deps: GatewayProcessDeps): GatewayProcess {
   const { config, api, clock, log, registry } = deps;
+  let draining = false;
   const caches = createGatewayCaches(deps.informer, config);
   const gateway = createGateway({
     api,
@@ -49,11 +50,15 @@ export function createGatewayProcess(deps: GatewayProcessDeps): GatewayProcess {
     clock,
     metrics: createGatewayMetrics(registry),
     httpMetrics: createHttpMetrics(registry),
-    isDraining: () => server.isDraining,
+    isDraining: () => draining || server.isDraining,
     log,
   });
   const tls = tlsFromSecret(api, { namespace: config.releaseNamespace, name: config.tlsSecretName });
   const server = new GatewayServer({ port: config.port, tls, handler: gateway.handler, clock, log });
+  const drain = () => {
+    draining = true;
+    return gateway.watch.flush();
+  };
   const problems = () => [...cacheProblems(caches), ...serverProblems(server)];
   return {
     groups: [
@@ -61,6 +66,7 @@ export function createGatewayProcess(deps: GatewayProcessDeps): GatewayProcess {
       { name: 'caches', runnables: [cachesRunnable(caches)] },
       { name: 'runs', runnables: [gateway.watch] },
       { name: 'server', runnables: [server] },
+      { name: 'drain', runnables: [{ name: 'drain', start: () => undefined, stop: drain }] },
     ],
     server,
     problems,

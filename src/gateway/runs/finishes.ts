@@ -14,9 +14,8 @@ import type { KeyedLock } from '../keyed-lock.js';
 import type { GatewayMetrics } from '../metrics.js';
 import { NO_USAGE } from '../usage.js';
 import type { Pinning } from './pinning.js';
-import { logFields, transcriptOf } from './reports.js';
 import type { RunStore } from './run-store.js';
-import type { ServedRun, ServedRuns } from './served-runs.js';
+import { logFields, transcriptOf, type ServedRun, type ServedRuns } from './served-runs.js';
 
 /** What a runner may say about the end of its run. */
 const REPORTED: Partial<Record<RunReason, RunOutcome['phase']>> = {

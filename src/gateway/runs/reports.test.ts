@@ -122,25 +122,36 @@ test('a report before the claim is refused with 409', async () => {
   expect(world.api.writes).toEqual([]);
 });
 
-test('usage and transcript of a working run go to its status at most every 5 s', async () => {
+test('usage and transcript of a working run go to its status once in 5 s while they change', async () => {
   const { world, gateway, pod } = await claimed();
   await world.chat(gateway, pod, { model: 'scripted', messages: [{ role: 'user', content: 'hello' }] });
   let seq = 0;
   const report = () => world.call(gateway, pod, 'events', { epoch: 1, events: [toolEvent((seq += 1))] });
 
   await report();
+  await world.clock.advance(4_900);
   expect(world.writes('agentruns/status')).toBe(0);
-  await world.clock.advance(5_000);
   await report();
-  await report();
-  await world.call(gateway, pod, 'events', { epoch: 1, events: [] });
-
+  await world.clock.advance(1_000);
+  expect(world.writes('agentruns/status')).toBe(1);
+  await world.clock.advance(30_000);
   expect(world.writes('agentruns/status')).toBe(1);
   expect(world.run('helper-1').status).toMatchObject({
     phase: 'running',
     usage: { steps: 1, inputTokens: 2, costUsd: '0.000000' },
     transcript: { state: 'full', chunks: 2 },
   });
+});
+
+test('a pod that stops stores the usage that it alone knows', async () => {
+  const { world, gateway, pod } = await claimed();
+  await world.chat(gateway, pod, { model: 'scripted', messages: [{ role: 'user', content: 'hello' }] });
+
+  await gateway.gateway.watch.flush();
+
+  expect(world.run('helper-1').status).toMatchObject({ phase: 'running', usage: { steps: 1 } });
+  await gateway.gateway.watch.flush();
+  expect(world.writes('agentruns/status')).toBe(1);
 });
 
 test('a report whose chunk was written but not answered is stored once', async () => {

@@ -1,9 +1,7 @@
 /** Reports and heartbeats of a run: idempotent by (run, seq); cancel rides back on the answers (DESIGN 4, Reports). */
 import { isTerminal } from '../../api/run-status.js';
 import type { AgentRun } from '../../api/v1alpha1/agent-run.js';
-import type { Logger } from '../../observability/logger.js';
 import type { EventsAnswer, EventsRequest } from '../../protocol/run.js';
-import type { Clock } from '../../runtime/clock.js';
 import { SequenceConflictError } from '../../transcript/log.js';
 import type { RunIdentity } from '../auth/run-authenticator.js';
 import { GatewayError, runEnded } from '../errors.js';
@@ -13,17 +11,12 @@ import type { Pinning } from './pinning.js';
 import type { RunStore } from './run-store.js';
 import type { ServedRun, ServedRuns } from './served-runs.js';
 
-/** Usage and transcript positions go to the status of a working run at most this often. */
-export const PROGRESS_MS = 5_000;
-
 export interface ReportsOptions {
-  clock: Clock;
   store: RunStore;
   served: ServedRuns;
   pinning: Pick<Pinning, 'resolve'>;
   lock: KeyedLock;
   metrics: Pick<GatewayMetrics, 'reported'>;
-  log: Logger;
 }
 
 export class Reports {
@@ -59,37 +52,10 @@ export class Reports {
       metrics.reported('conflict');
       throw new GatewayError(409, error.message, { type: 'SequenceConflict' });
     }
-    await this.#progress(served);
   }
-
-  /** Kubectl shows a working run's steps and tokens; a failure here must not fail the report, whose events are stored. */
-  async #progress(served: ServedRun): Promise<void> {
-    const { clock, store, log } = this.#options;
-    if (clock.monotonic() - served.writtenAt < PROGRESS_MS) return;
-    served.writtenAt = clock.monotonic();
-    try {
-      await store.update(served.ref, (run) =>
-        isTerminal(run) || run.status?.claim?.epoch !== served.epoch
-          ? undefined
-          : { ...run.status, usage: served.usage, ...transcriptOf(served) },
-      );
-    } catch (err) {
-      log.warn({ err, ...logFields(served) }, 'progress of a run was not written');
-    }
-  }
-}
-
-/** `transcript` of a status. */
-export function transcriptOf(served: ServedRun): Pick<NonNullable<AgentRun['status']>, 'transcript'> {
-  return served.log === undefined ? {} : { transcript: served.log.summary };
 }
 
 /** Whether somebody wants the run to stop: it was cancelled or deleted. */
 export function isCancelRequested(run: AgentRun): boolean {
   return run.spec.cancelRequested === true || run.metadata.deletionTimestamp !== undefined;
-}
-
-/** Fields that name a run in a log line. */
-export function logFields(served: Pick<ServedRun, 'ref'>): { namespace: string; run: string } {
-  return { namespace: served.ref.namespace, run: served.ref.name };
 }

@@ -1,5 +1,5 @@
 /**
- * Keeps the served runs equal to what the API server says, and ends runs that are silent for longer than their Box allows
+ * Keeps the served runs equal to what the API server says, stores their progress, and ends runs that are silent for longer than their Box allows
  * (DESIGN 4, Bounds). The clock of a run starts anew when this process starts or takes it over, and stands still while
  * the API server cannot check tokens: a run must not pay for an outage of ours.
  */
@@ -13,8 +13,8 @@ import type { Clock } from '../../runtime/clock.js';
 import type { BoxView } from '../views.js';
 import type { RunFinisher } from './finishes.js';
 import type { GatewaySelf } from './pinning.js';
-import { logFields } from './reports.js';
-import type { ServedRun, ServedRuns } from './served-runs.js';
+import type { Progress } from './progress.js';
+import { logFields, type ServedRun, type ServedRuns } from './served-runs.js';
 
 const TICK_MS = 1_000;
 /** A tick this late means that the process itself stood still. */
@@ -29,6 +29,7 @@ export interface RunWatchOptions {
   boxes: Pick<Cache<BoxView>, 'get'>;
   served: ServedRuns;
   finisher: Pick<RunFinisher, 'lose' | 'settle'>;
+  progress: Progress;
   /** When the API server last could not check a token, on the monotonic clock. */
   outage: { readonly failedAt: number };
   log: Logger;
@@ -104,16 +105,25 @@ export class RunWatch {
       if (this.#busy.has(one)) continue;
       const run = runs.get(`${one.ref.namespace}/${one.ref.name}`);
       if (run !== undefined && isTerminal(run)) void this.#act(one, () => this.#options.finisher.settle(one));
-      else this.#judge(one, now);
+      else if (this.#isLost(one, now)) void this.#act(one, () => this.#options.finisher.lose(one, this.#boundOf(one)));
+      else if (this.#options.progress.isDue(one)) void this.#act(one, () => this.#options.progress.save(one));
     }
   }
 
-  #judge(served: ServedRun, now: number): void {
-    const { boxes, outage, finisher } = this.#options;
-    const box = boxes.get(boxOfNamespace(served.ref.namespace) ?? '');
-    const bound = box?.heartbeatSeconds ?? DEFAULT_HEARTBEAT_SECONDS;
-    const since = Math.max(served.heardAt, outage.failedAt, this.#stoodStillAt);
-    if (now - since >= bound * 1000) void this.#act(served, () => finisher.lose(served, bound));
+  /** Stores what this pod alone knows, before another one takes its runs over. */
+  async flush(): Promise<void> {
+    const { served, progress } = this.#options;
+    await Promise.all(served.list().map((one) => this.#act(one, () => progress.save(one))));
+  }
+
+  #isLost(served: ServedRun, now: number): boolean {
+    const since = Math.max(served.heardAt, this.#options.outage.failedAt, this.#stoodStillAt);
+    return now - since >= this.#boundOf(served) * 1000;
+  }
+
+  #boundOf(served: ServedRun): number {
+    const box = this.#options.boxes.get(boxOfNamespace(served.ref.namespace) ?? '');
+    return box?.heartbeatSeconds ?? DEFAULT_HEARTBEAT_SECONDS;
   }
 
   /** One at a time for each run; a failure is logged, and the next tick tries again. */
@@ -122,7 +132,7 @@ export class RunWatch {
     try {
       await work();
     } catch (err) {
-      this.#options.log.warn({ err, ...logFields(served) }, 'the end of a run was not written; trying again');
+      this.#options.log.warn({ err, ...logFields(served) }, 'the status of a run was not written; trying again');
     } finally {
       this.#busy.delete(served);
     }

@@ -21,6 +21,9 @@ export interface ServedRun {
   /** On the monotonic clock: the last call of the run, and the last status write. */
   heardAt: number;
   writtenAt: number;
+  /** What the status holds. */
+  savedUsage: RunUsage;
+  savedChunks: number;
   /** The model call in flight; at most one. */
   call?: AbortController;
 }
@@ -60,14 +63,17 @@ export class ServedRuns {
     if (known !== undefined && known.uid === owner.uid && known.epoch >= claim.epoch) return known;
     known?.call?.abort();
     const now = this.#options.clock.monotonic();
+    const usage = run.status?.usage ?? NO_USAGE;
     const served: ServedRun = {
       ref: { namespace: owner.namespace, name: owner.name },
       uid: owner.uid,
       podUid: claim.podUid,
       epoch: claim.epoch,
-      usage: run.status?.usage ?? NO_USAGE,
+      usage,
       heardAt: now,
       writtenAt: now,
+      savedUsage: usage,
+      savedChunks: run.status?.transcript?.chunks ?? 0,
     };
     this.#runs.set(objectKey(owner), served);
     return served;
@@ -91,4 +97,14 @@ export class ServedRuns {
     served.log ??= await TranscriptLog.load(this.#options.api, { ...served.ref, uid: served.uid }, truncated);
     return served.log;
   }
+}
+
+/** `transcript` of a status. */
+export function transcriptOf(served: ServedRun): Pick<NonNullable<AgentRun['status']>, 'transcript'> {
+  return served.log === undefined ? {} : { transcript: served.log.summary };
+}
+
+/** Fields that name a run in a log line. */
+export function logFields(served: Pick<ServedRun, 'ref'>): { namespace: string; run: string } {
+  return { namespace: served.ref.namespace, run: served.ref.name };
 }

@@ -1,0 +1,46 @@
+/** Usage and transcript positions of working runs, stored while they change: for kubectl, and for whoever takes over. */
+import { isTerminal } from '../../api/run-status.js';
+import type { Clock } from '../../runtime/clock.js';
+import type { RunStore } from './run-store.js';
+import { transcriptOf, type ServedRun } from './served-runs.js';
+
+/** A crash loses at most the usage of this time; a shorter run causes no write (DESIGN 4). */
+const PROGRESS_MS = 5_000;
+
+export interface ProgressOptions {
+  clock: Clock;
+  store: RunStore;
+}
+
+export class Progress {
+  readonly #options: ProgressOptions;
+
+  constructor(options: ProgressOptions) {
+    this.#options = options;
+  }
+
+  /** Whether something changed and the last status write is long enough ago. */
+  isDue(served: ServedRun): boolean {
+    return isUnsaved(served) && this.#options.clock.monotonic() - served.writtenAt >= PROGRESS_MS;
+  }
+
+  /** Stores what changed; nothing for a run that ended or went to another pod meanwhile. */
+  async save(served: ServedRun): Promise<void> {
+    if (!isUnsaved(served)) return;
+    const { usage } = served;
+    const chunks = served.log?.summary.chunks ?? served.savedChunks;
+    served.writtenAt = this.#options.clock.monotonic();
+    await this.#options.store.update(served.ref, (run) =>
+      isTerminal(run) || run.status?.claim?.epoch !== served.epoch
+        ? undefined
+        : { ...run.status, usage, ...transcriptOf(served) },
+    );
+    served.savedUsage = usage;
+    served.savedChunks = chunks;
+  }
+}
+
+function isUnsaved(served: ServedRun): boolean {
+  const chunks = served.log?.summary.chunks ?? served.savedChunks;
+  return served.usage !== served.savedUsage || chunks !== served.savedChunks;
+}
