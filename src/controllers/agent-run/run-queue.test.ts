@@ -1,3 +1,4 @@
+import * as fc from 'fast-check';
 import { FakeClock } from '../../../test/builders/fake-clock.js';
 import type { Gate } from './admission.js';
 import { BOX_PAUSE_MS, RunQueue } from './run-queue.js';
@@ -117,4 +118,58 @@ describe('the queue of runs', () => {
     queue.update('z', run('z'));
     expect(queue.admitNext()).toEqual(['z']);
   });
+});
+
+describe('whatever comes and goes', () => {
+  const events = fc.array(
+    fc.record({
+      name: fc.integer({ min: 0, max: 11 }),
+      /** arrive and end change a run; seen: the cache shows its Job; lag: the cache still shows it without one. */
+      event: fc.constantFrom('arrive', 'end', 'seen', 'lag' as const),
+    }),
+    { maxLength: 80 },
+  );
+
+  it('no limit is overrun, no session has two runs, and no run that could start is left waiting', () => {
+    fc.assert(
+      fc.property(events, (plan) => {
+        const { queue } = setUp({ maxRunning: 6, perBox: 4 });
+        const working = new Map<string, QueuedRun>();
+        const known = new Map<string, QueuedRun>();
+        for (const { name: number, event } of plan) {
+          const name = `r${number}`;
+          const made = run(name, {
+            box: number % 2 === 0 ? 'a' : 'b',
+            agent: number % 3 === 0 ? 'x' : 'y',
+            session: `s-${number % 5}`,
+            acceptedAt: number,
+          });
+          if (event === 'end') {
+            known.delete(name);
+            working.delete(name);
+            queue.update(name, undefined);
+          } else if (event === 'seen' && working.has(name)) queue.update(name, { ...made, working: true });
+          else if (!working.has(name) || event === 'lag') {
+            if (working.has(name) && !queue.isAdmitted(name, made.uid)) continue;
+            known.set(name, made);
+            queue.update(name, made);
+          }
+          for (const admitted of queue.admitNext()) working.set(admitted, known.get(admitted) as QueuedRun);
+          expectWithinLimits([...working.values()]);
+          for (const waiting of known.keys()) {
+            if (!working.has(waiting))
+              expect(queue.reasonFor(waiting)).toMatch(/^(SessionBusy|BoxLimit|InstallationLimit)$/);
+          }
+        }
+        expect(queue.counts('a').running + queue.counts('b').running).toBe(working.size);
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  function expectWithinLimits(working: readonly QueuedRun[]): void {
+    expect(working.length).toBeLessThanOrEqual(6);
+    for (const box of ['a', 'b']) expect(working.filter((one) => one.box === box).length).toBeLessThanOrEqual(4);
+    expect(new Set(working.map(({ session }) => session)).size).toBe(working.length);
+  }
 });
