@@ -57,7 +57,7 @@ func findFolders() (folders, error) {
 		source: os.Getenv("BOXWRIGHT_CLUSTER_SOURCE"),
 		cache:  os.Getenv("BOXWRIGHT_CACHE"),
 		state:  os.Getenv("BOXWRIGHT_STATE"),
-		run:    "/run/boxwright",
+		run:    "/run/boxwright-cluster",
 	}
 	if f.source == "" || f.cache == "" {
 		return f, errors.New("start this program through hack/cluster/cluster.sh")
