@@ -14,8 +14,6 @@ const at = (position: number) => ({
     Number(wanted) <= position
       ? Promise.resolve(true)
       : new Promise<boolean>((resolve) => signal.addEventListener('abort', () => resolve(false))),
-  get: () => undefined,
-  onChange: () => () => undefined,
 });
 
 function setup(own: number, answers: Record<string, number | 'hangs' | 'refuses'>) {
