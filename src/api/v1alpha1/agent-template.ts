@@ -7,14 +7,19 @@ import { Conditions, Timestamp } from './common.js';
 export const MAX_TEMPLATE_PART_BYTES = 512 * 1024;
 export const MAX_TEMPLATE_BYTES = 8 * 1024 * 1024;
 const MAX_PARTS = 32;
+/** Published versions of one template that are kept. */
+export const MAX_TEMPLATE_VERSIONS = 100;
+export const MAX_TEMPLATE_AGENTS = 50;
 
 /** One stored content: the draft, or a published version. */
-const TemplateContent = z.object({
-  /** Generation of the parts: their names are `<template>.<content id>.<n>`. */
-  content: z.string().max(26).describe('Id of the content; its parts are named `<template>.<content>.<n>`.'),
+export const TemplateContent = z.object({
+  content: z
+    .string()
+    .max(26)
+    .describe('Id of the content, new for each change; its parts are named `<template>.<content>.<n>`.'),
   parts: z.int().min(0).max(MAX_PARTS).describe('Number of AgentTemplateParts.'),
   sha256: z.string().max(64).describe('SHA-256 of the whole content in hex.'),
-  agents: z.int().min(0).max(100).describe('Number of agents in it.'),
+  agents: z.int().min(0).max(MAX_TEMPLATE_AGENTS).describe('Number of agents in it.'),
 });
 
 export const AgentTemplateSpec = z.object({
@@ -34,15 +39,17 @@ export const AgentTemplateSpec = z.object({
         tags: z.array(z.string().max(64)).max(20).describe('Tags at that version.'),
       }),
     )
-    .max(100)
+    .max(MAX_TEMPLATE_VERSIONS)
     .default([])
     .describe('Immutable versions, oldest first; the last 100 are kept.'),
   listed: z.boolean().default(false).describe('Whether the latest version is published to other workspaces.'),
-  installs: z.int().min(0).default(0).describe('How often it was installed.'),
   updatedAt: Timestamp.optional().describe('When the draft last changed; creation when absent.'),
 });
 
-export const AgentTemplateStatus = z.object({ conditions: Conditions });
+export const AgentTemplateStatus = z.object({
+  conditions: Conditions,
+  installs: z.int().min(0).optional().describe('How often it was installed.'),
+});
 
 /** A packaged set of agents: a draft and published versions (spec 1.7, tools.md). */
 export const AgentTemplates = defineResource({
@@ -57,7 +64,7 @@ export const AgentTemplates = defineResource({
     { name: 'Published', jsonPath: '.spec.listed', type: 'boolean', description: 'Whether other workspaces see it.' },
     { name: 'Version', jsonPath: '.spec.published[-1:].version', type: 'integer', description: 'Latest version.' },
     { name: 'Agents', jsonPath: '.spec.draft.agents', type: 'integer', description: 'Agents in the draft.' },
-    { name: 'Installs', jsonPath: '.spec.installs', type: 'integer', description: 'How often it was installed.' },
+    { name: 'Installs', jsonPath: '.status.installs', type: 'integer', description: 'How often it was installed.' },
     AGE_COLUMN,
   ],
   rules: [dnsLabelName('AgentTemplate', 36)],

@@ -1,7 +1,12 @@
 import { z } from 'zod';
 import { AGE_COLUMN, defineResource, dnsLabelName } from '../define-resource.js';
+import { MAX_SECRET_NAMES } from '../credentials.js';
 import type { Resource } from '../meta.js';
 import { Conditions, FoldedTotals, Folding, Provider, Timestamp } from './common.js';
+import { MAX_MCP_SERVERS, McpServerSpec } from './mcp-server.js';
+
+/** Most connectors of one agent. */
+export const MAX_CONNECTORS = 50;
 
 /** The capability families of spec 2; all on by default. */
 export const TOOL_FAMILIES = ['shell', 'files', 'web', 'browser', 'memory', 'agents'] as const;
@@ -59,6 +64,16 @@ export const AgentSpec = z.object({
   tools: AgentTools,
   selfImprovement: SelfImprovement,
   setup: AgentSetup.optional(),
+  mcpServers: z
+    .array(McpServerSpec)
+    .max(MAX_MCP_SERVERS)
+    .optional()
+    .describe('MCP servers of the agent; their names are unique.'),
+  connectors: z
+    .array(z.string().min(1).max(63))
+    .max(MAX_CONNECTORS)
+    .optional()
+    .describe('Slugs of the Connectors that the agent uses.'),
   paused: z.boolean().default(false).describe('True keeps new runs waiting.'),
 });
 
@@ -72,6 +87,16 @@ export const AgentStatus = z.object({
   tokens: z.int().min(0).optional().describe('Tokens in all, mirrored for kubectl.'),
   costUsd: z.string().max(24).optional().describe('Known cost in all in US dollars, mirrored for kubectl.'),
   lastRunAt: Timestamp.optional().describe('When the newest run was accepted, mirrored for kubectl.'),
+  presentSecrets: z
+    .array(z.string().max(64))
+    .max(MAX_SECRET_NAMES)
+    .optional()
+    .describe('Names of the keys that Secret `<agent>-secrets` holds, as the gateway saw them; never values.'),
+  secretHosts: z
+    .array(z.string().max(253))
+    .max(64)
+    .optional()
+    .describe('Hosts that the values of this Secret may go to, from its annotation boxwright.dev/hosts.'),
   folded: FoldedTotals,
   folding: Folding,
 });
@@ -100,6 +125,16 @@ export const Agents = defineResource({
       rule: `!has(self.spec.setup) || !self.spec.setup.required || (has(self.spec.setup.prompt) && self.spec.setup.prompt.size() > 0)`,
       message: 'spec.setup.prompt is needed when spec.setup.required is true',
       fieldPath: '.spec.setup',
+    },
+    {
+      rule: `!has(self.spec.mcpServers) || self.spec.mcpServers.all(s, s.transport == 'stdio' ? has(s.command) : has(s.url))`,
+      message: 'an MCP server needs a url for transport http, a command for transport stdio',
+      fieldPath: '.spec.mcpServers',
+    },
+    {
+      rule: `!has(self.spec.mcpServers) || self.spec.mcpServers.all(s, self.spec.mcpServers.exists_one(t, t.name == s.name))`,
+      message: 'two MCP servers have the same name',
+      fieldPath: '.spec.mcpServers',
     },
   ],
 });

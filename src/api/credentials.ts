@@ -1,0 +1,57 @@
+/**
+ * Credentials of an agent's connectors and MCP servers (DESIGN 4): keys of one Secret beside the agent. Specs hold
+ * references, never values; only the gateway reads the Secret.
+ */
+
+/** On the Secret: it may be read as credentials of the agent. */
+export const LABEL_CREDENTIAL = 'boxwright.dev/credential';
+/** On the Secret: the hosts that its values may go to, separated by commas. */
+export const ANNOTATION_HOSTS = 'boxwright.dev/hosts';
+
+/** Most names that are told of one Secret. */
+export const MAX_SECRET_NAMES = 100;
+
+/** Name of the Secret of an agent, in the namespace of its Box. */
+export function secretNameOf(agent: string): string {
+  return `${agent}-secrets`;
+}
+
+const NAME = '[A-Za-z_][A-Za-z0-9_]{0,63}';
+const REFERENCE = new RegExp(`\\$\\{(${NAME})\\}`, 'g');
+const WHOLE_NAME = new RegExp(`^${NAME}$`);
+
+/** Whether a key of the Secret can be referred to. */
+export function isSecretName(text: string): boolean {
+  return WHOLE_NAME.test(text);
+}
+
+/** The names in `${NAME}` references of texts, sorted, each once. */
+export function referencesIn(texts: readonly string[]): string[] {
+  const names = texts.flatMap((text) => [...text.matchAll(REFERENCE)].map(([, name]) => name ?? ''));
+  return [...new Set(names)].sort();
+}
+
+/** What a server or connector may hold references in. */
+export interface Referring {
+  url?: string | undefined;
+  headers?: readonly { value: string }[] | undefined;
+  args?: readonly string[] | undefined;
+  env?: readonly { value: string }[] | undefined;
+}
+
+/** The names that a server or connector refers to. */
+export function referencesOf({ url, headers, args, env }: Referring): string[] {
+  const values = [...(headers ?? []), ...(env ?? [])].map(({ value }) => value);
+  return referencesIn([...(url === undefined ? [] : [url]), ...values, ...(args ?? [])]);
+}
+
+/** The host of an address, or undefined when it has none that is fixed. */
+export function hostOf(url: string): string | undefined {
+  return URL.canParse(url) ? new URL(url).hostname : undefined;
+}
+
+/** The hosts of the annotation. */
+export function parseHosts(annotation: string | undefined): string[] {
+  const hosts = (annotation ?? '').split(',').map((host) => host.trim().toLowerCase());
+  return [...new Set(hosts.filter((host) => host !== ''))].sort();
+}
