@@ -1,4 +1,6 @@
 /** Prices of models. A model that is not in the table has no known price: its runs show no cost, never 0 (DESIGN 5). */
+import { KNOWN_MODELS } from '../models/catalog.js';
+import type { KnownModel } from '../models/catalog.js';
 
 /** Whole millionths of a US dollar for a million tokens. */
 export interface Price {
@@ -9,10 +11,15 @@ export interface Price {
 /** `<provider or engine>/<beginning of the model's name>` -> price; the longest match counts. */
 export type PriceTable = Readonly<Record<string, Price>>;
 
-/** The scripted engine costs nothing, and says so. */
+/** The scripted engine costs nothing, and says so; the vendors' models have the prices of the catalogue. */
 export const PRICES: PriceTable = {
   'scripted/': { inputMicroUsd: 0, outputMicroUsd: 0 },
+  ...Object.fromEntries(KNOWN_MODELS.map((known) => [`${known.provider}/${known.model}`, priceIn(known)])),
 };
+
+function priceIn({ inputUsd, outputUsd }: KnownModel): Price {
+  return { inputMicroUsd: Math.round(inputUsd * 1_000_000), outputMicroUsd: Math.round(outputUsd * 1_000_000) };
+}
 
 /** The price of a model, or undefined when it is unknown. */
 export function priceOf(table: PriceTable, engine: string, model: string): Price | undefined {
