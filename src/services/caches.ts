@@ -9,11 +9,13 @@ import { AgentMemories } from '../api/v1alpha1/agent-memory.js';
 import { AgentRuns } from '../api/v1alpha1/agent-run.js';
 import { AgentSchedules } from '../api/v1alpha1/agent-schedule.js';
 import { AgentSkills } from '../api/v1alpha1/agent-skill.js';
+import { AgentTemplates } from '../api/v1alpha1/agent-template.js';
 import { AgentTriggers } from '../api/v1alpha1/agent-trigger.js';
 import type { TriggerMethod } from '../api/v1alpha1/agent-trigger.js';
 import { Agents } from '../api/v1alpha1/agent.js';
 import { APIKeys } from '../api/v1alpha1/api-key.js';
 import { Boxes } from '../api/v1alpha1/box.js';
+import { Connectors } from '../api/v1alpha1/connector.js';
 import { Workspaces } from '../api/v1alpha1/workspace.js';
 import { isNotFound } from '../kube/errors.js';
 import type { Cache, Informer, InformerOptions, KubeApi } from '../kube/types.js';
@@ -21,10 +23,12 @@ import {
   projectAgent,
   projectApiKey,
   projectBox,
+  projectConnector,
   projectMemory,
   projectRun,
   projectSchedule,
   projectSkill,
+  projectTemplate,
   projectTrigger,
   projectWorkspace,
 } from './views.js';
@@ -32,10 +36,12 @@ import type {
   AgentView,
   ApiKeyView,
   BoxView,
+  ConnectorView,
   MemoryView,
   RunView,
   ScheduleView,
   SkillView,
+  TemplateView,
   TriggerView,
   WorkspaceView,
 } from './views.js';
@@ -51,6 +57,8 @@ export interface ApiCaches {
   AgentMemory: Informer<MemoryView>;
   AgentRun: Informer<RunView>;
   APIKey: Informer<ApiKeyView>;
+  Connector: Informer<ConnectorView>;
+  AgentTemplate: Informer<TemplateView>;
 }
 export type CachedKind = keyof ApiCaches;
 
@@ -78,7 +86,14 @@ export const INDEX = {
   queuedRunsOfBox: 'queued',
   /** API keys: SHA-256 of the key in hex. */
   keysByHash: 'hash',
+  /** Templates: workspace name. */
+  templatesOfWorkspace: 'workspace',
+  /** Templates that every workspace sees: `LISTED`. */
+  listedTemplates: 'listed',
 } as const;
+
+/** The one value of the index of published templates. */
+export const LISTED = 'yes';
 
 const OF_AGENT = {
   [INDEX.childrenOfAgent]: (child: { namespace: string; agent: string }) => [`${child.namespace}/${child.agent}`],
@@ -122,6 +137,15 @@ export function createApiCaches(create: InformerFactory): ApiCaches {
       project: projectApiKey,
       indexes: {
         [INDEX.keysByHash]: ({ credential: { status } }) => (status?.hash === undefined ? [] : [status.hash]),
+      },
+    }),
+    Connector: create({ type: Connectors, project: projectConnector }),
+    AgentTemplate: create({
+      type: AgentTemplates,
+      project: projectTemplate,
+      indexes: {
+        [INDEX.templatesOfWorkspace]: (template) => [template.workspace],
+        [INDEX.listedTemplates]: (template) => (template.listed ? [LISTED] : []),
       },
     }),
   };

@@ -12,11 +12,13 @@ import type { AgentMemory } from '../api/v1alpha1/agent-memory.js';
 import type { AgentRun, RunPhase, RunUsage } from '../api/v1alpha1/agent-run.js';
 import type { AgentSchedule } from '../api/v1alpha1/agent-schedule.js';
 import type { AgentSkill } from '../api/v1alpha1/agent-skill.js';
+import type { AgentTemplate, TemplateContent } from '../api/v1alpha1/agent-template.js';
 import type { AgentTrigger, TriggerMethod } from '../api/v1alpha1/agent-trigger.js';
 import type { Agent } from '../api/v1alpha1/agent.js';
 import type { APIKey } from '../api/v1alpha1/api-key.js';
 import type { Box } from '../api/v1alpha1/box.js';
 import type { FoldedTotals } from '../api/v1alpha1/common.js';
+import type { Connector } from '../api/v1alpha1/connector.js';
 import type { Workspace } from '../api/v1alpha1/workspace.js';
 import { sessionTitleOf } from './session-title.js';
 
@@ -49,8 +51,40 @@ export interface AgentView extends View {
   /** Undefined until the controller has said whether the agent holds a slot. */
   active: boolean | undefined;
   inactiveReason: string | undefined;
+  /** Slugs, as they stand in the spec. */
+  connectors: readonly string[];
+  /** Names and hosts of the agent's Secret, as the gateway saw them (DESIGN 4). */
+  presentSecrets: readonly string[];
+  secretHosts: readonly string[];
   gitOps: boolean;
   createdAt: string;
+}
+
+export interface ConnectorView extends View {
+  displayName: string;
+  category: string;
+  description: string;
+  auth: Connector['spec']['auth'];
+  url: string;
+  secrets: readonly string[];
+  homepage: string | undefined;
+}
+
+/** A template without the contents of its versions. */
+export interface TemplateView extends View {
+  namespace: string;
+  workspace: string;
+  displayName: string;
+  description: string;
+  category: string;
+  tags: readonly string[];
+  draft: TemplateContent;
+  published: AgentTemplate['spec']['published'];
+  listed: boolean;
+  installs: number;
+  gitOps: boolean;
+  createdAt: string;
+  updatedAt: string;
 }
 
 export interface TriggerView extends View {
@@ -208,8 +242,45 @@ export function projectAgent(agent: Agent): AgentView {
     model: agent.spec.model,
     active: agent.status?.active,
     inactiveReason: agent.status?.inactiveReason,
+    connectors: agent.spec.connectors ?? [],
+    presentSecrets: agent.status?.presentSecrets ?? [],
+    secretHosts: agent.status?.secretHosts ?? [],
     gitOps: isGitOps(agent.metadata),
     createdAt: createdAtOf(agent.metadata),
+  };
+}
+
+export function projectConnector({ metadata, spec }: Connector): ConnectorView {
+  return {
+    ...view(metadata),
+    displayName: spec.name,
+    category: spec.category,
+    description: spec.description,
+    auth: spec.auth,
+    url: spec.remote.url,
+    secrets: spec.secrets,
+    homepage: spec.homepage,
+  };
+}
+
+export function projectTemplate({ metadata, spec, status }: AgentTemplate): TemplateView {
+  const namespace = metadata.namespace ?? '';
+  const createdAt = createdAtOf(metadata);
+  return {
+    ...view(metadata),
+    namespace,
+    workspace: workspaceOfNamespace(namespace) ?? '',
+    displayName: spec.name,
+    description: spec.description,
+    category: spec.category,
+    tags: spec.tags,
+    draft: spec.draft,
+    published: spec.published,
+    listed: spec.listed,
+    installs: status?.installs ?? 0,
+    gitOps: isGitOps(metadata),
+    createdAt,
+    updatedAt: isoTime(spec.updatedAt ?? createdAt),
   };
 }
 

@@ -22,6 +22,8 @@ export const TemplateContent = z.object({
   agents: z.int().min(0).max(MAX_TEMPLATE_AGENTS).describe('Number of agents in it.'),
 });
 
+export type TemplateContent = z.output<typeof TemplateContent>;
+
 export const AgentTemplateSpec = z.object({
   name: z.string().min(1).max(128).describe('Display name.'),
   description: z.string().max(1024).default('').describe('What the template gives.'),
@@ -99,4 +101,4 @@ export const AgentTemplateParts = defineResource({
   ],
   rules: [{ rule: 'self.spec == oldSelf.spec', message: 'a part cannot be changed' }],
 });
-export type AgentTemplatePart = Resource<z.output<typeof AgentTemplatePartSpec>, never>;
+export type AgentTemplatePart = Resource<z.output<typeof AgentTemplatePartSpec>, unknown>;

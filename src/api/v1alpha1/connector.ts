@@ -56,4 +56,4 @@ export const Connectors = defineResource({
   ],
   rules: [dnsLabelName('Connector', 63)],
 });
-export type Connector = Resource<z.output<typeof ConnectorSpec>, never>;
+export type Connector = Resource<z.output<typeof ConnectorSpec>, unknown>;
