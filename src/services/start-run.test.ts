@@ -141,10 +141,7 @@ describe('startRun', () => {
     const { api, clock, start } = setup();
     const create = api.create.bind(api);
     api.create = (type, object, options) => {
-      api.seed(type, {
-        ...object,
-        spec: { ...(object as never as { spec: object }).spec, agentUid: 'other' },
-      } as never);
+      api.seed(type, { ...object, spec: { agent: 'greeter', message: 'hello', agentUid: 'other' } });
       return create(type, object, options);
     };
     expect(await settle(clock, start(), 1_000)).toMatchObject({ kind: 'unconfirmed' });

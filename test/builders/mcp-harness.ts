@@ -7,8 +7,13 @@ import { Registry as PromRegistry } from 'prom-client';
 import request from 'supertest';
 import { hashOfApiKey } from '../../src/api/api-key-validity.js';
 import type { Keyring } from '../../src/api/keyring.js';
+import { AgentMemories } from '../../src/api/v1alpha1/agent-memory.js';
 import { AgentRuns } from '../../src/api/v1alpha1/agent-run.js';
 import type { AgentRun } from '../../src/api/v1alpha1/agent-run.js';
+import { AgentScheduleSpec, AgentSchedules } from '../../src/api/v1alpha1/agent-schedule.js';
+import type { AgentSchedule } from '../../src/api/v1alpha1/agent-schedule.js';
+import { AgentSkills } from '../../src/api/v1alpha1/agent-skill.js';
+import type { AgentSkill } from '../../src/api/v1alpha1/agent-skill.js';
 import { AgentTriggerSpec, AgentTriggers } from '../../src/api/v1alpha1/agent-trigger.js';
 import type { AgentTrigger } from '../../src/api/v1alpha1/agent-trigger.js';
 import { AgentSpec, Agents } from '../../src/api/v1alpha1/agent.js';
@@ -33,6 +38,7 @@ import { createKeyCheck } from '../../src/services/key-check.js';
 import { KeyedWaiter } from '../../src/services/keyed-waiter.js';
 import type { AgentView, ApiKeyView, RunView } from '../../src/services/views.js';
 import type { Write } from '../../src/services/write-barrier.js';
+import { packFiles } from '../../src/skills/archive.js';
 import { FakeClock } from './fake-clock.js';
 import { RecordingApi } from './recording-api.js';
 
@@ -178,10 +184,57 @@ export class McpHarness {
     });
   }
 
+  seedSchedule(
+    box: string,
+    agent: string,
+    slug: string,
+    more: { spec?: object; metadata?: object; status?: AgentSchedule['status'] } = {},
+  ): AgentSchedule {
+    const timing = { cron: '0 9 * * *', ...more.spec };
+    return this.api.seed(AgentSchedules, {
+      ...RESOURCE,
+      kind: 'AgentSchedule',
+      metadata: { namespace: `bw-${box}`, name: `${agent}.${slug}`, ...more.metadata },
+      spec: AgentScheduleSpec.parse({ agent, name: slug, body: 'write the news', keyId: 'k1', ...timing }),
+      ...(more.status === undefined ? {} : { status: more.status }),
+    });
+  }
+
+  seedSkill(
+    box: string,
+    agent: string,
+    slug: string,
+    more: { spec?: object; metadata?: object; files?: Record<string, string | Buffer> } = {},
+  ): AgentSkill {
+    const files = Object.entries(more.files ?? {}).map(([path, content]) => [path, Buffer.from(content)] as const);
+    return this.api.seed(AgentSkills, {
+      ...RESOURCE,
+      kind: 'AgentSkill',
+      metadata: { namespace: `bw-${box}`, name: `${agent}.${slug}`, ...more.metadata },
+      spec: {
+        agent,
+        name: slug,
+        description: `For ${slug}.`,
+        body: '# How',
+        ...packFiles(new Map(files)),
+        ...more.spec,
+      },
+    });
+  }
+
+  seedMemory(box: string, agent: string, name: string, text: string, more: { metadata?: object } = {}): void {
+    this.api.seed(AgentMemories, {
+      ...RESOURCE,
+      kind: 'AgentMemory',
+      metadata: { namespace: `bw-${box}`, name, ...more.metadata },
+      spec: { agent, text },
+    });
+  }
+
   seedRun(
     box: string,
     name: string,
-    more: { spec?: Partial<AgentRun['spec']>; status?: AgentRun['status']; metadata?: object } = {},
+    more: { spec?: object; status?: AgentRun['status']; metadata?: object } = {},
   ): AgentRun {
     return this.api.seed(AgentRuns, {
       ...RESOURCE,

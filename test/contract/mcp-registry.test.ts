@@ -10,7 +10,7 @@ function* schemasOf(schema: unknown): Generator<Record<string, unknown>> {
   if (typeof schema !== 'object' || schema === null) return;
   const node = schema as Record<string, unknown>;
   yield node;
-  for (const inner of Object.values((node['properties'] ?? {}) as object)) yield* schemasOf(inner);
+  for (const inner of Object.values(node['properties'] ?? {})) yield* schemasOf(inner);
   for (const inner of (node['anyOf'] ?? []) as unknown[]) yield* schemasOf(inner);
   yield* schemasOf(node['items']);
 }
@@ -87,6 +87,18 @@ test('the order of the list is fixed', () => {
     'test_trigger',
     'rotate_trigger_token',
     'cancel_run',
+    'list_sessions',
+    'get_session',
+    'list_memories',
+    'list_skills',
+    'get_skill',
+    'read_skill_file',
+    'upsert_skill',
+    'delete_skill',
+    'list_schedules',
+    'upsert_schedule',
+    'run_schedule_now',
+    'delete_schedule',
   ]);
 });
 

@@ -23,8 +23,9 @@ test('the SDK client lists and calls every tool; it tries one GET stream and tak
     requestInit: { headers: { authorization: `Bearer ${KEY}` } },
   });
   const client = new Client({ name: 'test', version: '1' });
-  client.onerror = (error) => errors.push(error);
-  await client.connect(transport as Parameters<Client['connect']>[0]);
+  // The client is no EventTarget: this property is its only way to report.
+  Object.assign(client, { onerror: (error: Error) => errors.push(error) });
+  await client.connect(transport);
 
   expect(client.getServerCapabilities()).toEqual({ tools: {} });
   const { tools } = await client.listTools();

@@ -47,12 +47,26 @@ function goodArguments(): Record<string, Record<string, unknown>> {
     test_trigger: { agentId: AGENT, slug: 'hook' },
     rotate_trigger_token: { agentId: AGENT, slug: 'hook' },
     cancel_run: { agentId: AGENT, runId: 'greeter-1' },
+    list_sessions: { agentId: AGENT },
+    get_session: { agentId: AGENT, sessionId: 's-greeter-1' },
+    list_memories: { agentId: AGENT },
+    list_skills: { agentId: AGENT },
+    get_skill: { agentId: AGENT, slug: 'notes' },
+    read_skill_file: { agentId: AGENT, slug: 'notes', path: 'a.txt' },
+    upsert_skill: { agentId: AGENT, slug: 'notes', body: 'Better.' },
+    delete_skill: { agentId: AGENT, slug: 'notes', confirm: true },
+    list_schedules: { agentId: AGENT },
+    upsert_schedule: { agentId: AGENT, slug: 'daily', enabled: false },
+    run_schedule_now: { agentId: AGENT, slug: 'daily' },
+    delete_schedule: { agentId: AGENT, slug: 'daily', confirm: true },
   };
 }
 
 function seedRunAndTrigger(): void {
   harness.seedTrigger('acme-box', 'greeter', 'hook');
   harness.seedRun('acme-box', 'greeter-1', { status: done() });
+  harness.seedSkill('acme-box', 'greeter', 'notes', { files: { 'a.txt': 'text' } });
+  harness.seedSchedule('acme-box', 'greeter', 'daily');
   harness.api.clearRecords();
 }
 
@@ -829,10 +843,10 @@ describe('runs', () => {
     const input = { encoding: 'gzip' as const, bytes: long.length, sha256: 'x' };
     const data = gzipSync(long).toString('base64');
     harness.seedRun('acme-box', 'greeter-1', {
-      spec: { message: undefined, input: { ...input, data } } as never,
+      spec: { message: undefined, input: { ...input, data } },
       status: done(),
     });
-    harness.seedRun('acme-box', 'greeter-2', { spec: { message: undefined, input } as never, status: done() });
+    harness.seedRun('acme-box', 'greeter-2', { spec: { message: undefined, input }, status: done() });
     expect((await harness.call('get_run', { agentId: AGENT, runId: 'greeter-1' })).payload['input']).toBe(long);
     expect((await harness.call('get_run', { agentId: AGENT, runId: 'greeter-2' })).payload['input']).toBeNull();
   });
@@ -859,7 +873,7 @@ describe('runs', () => {
       kind: 'AgentRunChunk',
       metadata: { namespace: 'bw-acme-box', name: 'greeter-1.00' },
       spec: { run: 'greeter-1', runUid: run.metadata.uid ?? '', seq: 0, ...chunk },
-    } as never);
+    });
     harness.api.clearRecords();
     const { payload } = await harness.call('get_run', { agentId: AGENT, runId: 'greeter-1', includeToolCalls: true });
     expect(payload).toMatchObject({
