@@ -9,6 +9,23 @@ import type { Tenant } from './support/tenant.js';
 
 jest.setTimeout(300_000);
 
+/** A pod that the `restricted` profile admits, so that only our policy can refuse it. */
+function allowedByPodSecurity(name: string, namespace: string): object {
+  const securityContext = {
+    allowPrivilegeEscalation: false,
+    capabilities: { drop: ['ALL'] },
+    runAsNonRoot: true,
+    runAsUser: 1000,
+    seccompProfile: { type: 'RuntimeDefault' },
+  };
+  return {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name, namespace },
+    spec: { containers: [{ name, image: 'evil', securityContext }] },
+  };
+}
+
 describe('hostile callers, colleagues and agents', () => {
   let tenant: Tenant;
 
@@ -142,12 +159,11 @@ describe('hostile callers, colleagues and agents', () => {
       'boxwright-runner',
       '--audience=boxwright-run',
     ]);
-    await refused('pods in a Box namespace are created by the Job controller only', [
-      'run',
-      'evil',
-      '--image=evil',
-      '--restart=Never',
-    ]);
+    await refused(
+      'pods in a Box namespace are created by the Job controller only',
+      ['create', '-f', '-'],
+      JSON.stringify(allowedByPodSecurity('evil', tenant.namespace)),
+    );
     await refused('Jobs and NetworkPolicies of a Box namespace belong to the control plane', [
       'create',
       'job',

@@ -8,7 +8,9 @@ import type { ClaimInput } from './claim-inputs.js';
 /** Steps of a run whose agent names no limit (spec 2, stepLimit). */
 const DEFAULT_STEP_LIMIT = 50;
 /** Seconds between two reports at the beginning of a run. */
-export const REPORT_SECONDS = 5;
+export /** A cancellation rides back on the answer to a heartbeat, which costs no write: this bounds how late it can come. */
+const MAX_HEARTBEAT_SECONDS = 4;
+const REPORT_SECONDS = 5;
 /** What `status.model` and requests say when the agent names no model. */
 const DEFAULT_MODEL = 'default';
 
@@ -64,7 +66,7 @@ export function answerOf(run: AgentRun, input: ClaimInput): ClaimAnswer {
       executionSeconds: Math.min(box.executionSeconds, run.spec.limits?.executionSeconds ?? Infinity),
     },
     intervals: {
-      heartbeatSeconds: Math.max(1, Math.floor(box.heartbeatSeconds / 3)),
+      heartbeatSeconds: Math.max(1, Math.min(MAX_HEARTBEAT_SECONDS, Math.floor(box.heartbeatSeconds / 3))),
       reportSeconds: REPORT_SECONDS,
     },
   };

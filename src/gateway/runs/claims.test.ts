@@ -42,7 +42,7 @@ test('the claim answers with everything the run needs, writes one status and rea
     message: 'do it',
     history: [],
     limits: { stepLimit: 7, executionSeconds: 60 },
-    intervals: { heartbeatSeconds: 30, reportSeconds: 5 },
+    intervals: { heartbeatSeconds: 4, reportSeconds: 5 },
   });
   expect(world.run('helper-1').status).toMatchObject({
     phase: 'running',
