@@ -2,9 +2,12 @@
 import { stringify } from 'yaml';
 import { toCustomResourceDefinition } from '../api/crd.js';
 import { ALL_KINDS } from '../api/v1alpha1/index.js';
+import { renderToolsDoc } from '../mcp/docs.js';
+import { TOOLS } from '../mcp/registry.js';
 import { chartValuesSchema } from './chart-values.js';
 import { reasonsDoc } from './reasons-doc.js';
 import { resourcesDoc } from './resources-doc.js';
+import { settingsDoc } from './settings-doc.js';
 
 const YAML_HEADER = '# Generated from src/api by `make generate`. Do not edit.\n';
 
@@ -20,6 +23,8 @@ export function generatedFiles(): Map<string, string> {
   }
   files.set('charts/boxwright/values.schema.json', `${JSON.stringify(chartValuesSchema(), null, 2)}\n`);
   files.set('docs/reasons.md', reasonsDoc());
+  files.set('docs/reference/tools.md', renderToolsDoc(TOOLS));
+  files.set('docs/reference/settings.md', settingsDoc());
   files.set('docs/reference/resources.md', resourcesDoc());
   return files;
 }

@@ -48,10 +48,8 @@ describe('admission policies', () => {
       '--clusterrole=cluster-admin',
       '--user=mallory',
       ...ours.map((name) => `--user=${name}`),
-      ...[
-        '--user=system:serviceaccount:kube-system:job-controller',
-        '--user=system:serviceaccount:kube-system:generic-garbage-collector',
-      ],
+      '--user=system:serviceaccount:kube-system:job-controller',
+      '--user=system:serviceaccount:kube-system:generic-garbage-collector',
     ]);
     await ok(['create', 'serviceaccount', 'boxwright-runner', '-n', NAMESPACE]);
     await ok(
