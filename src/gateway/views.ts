@@ -33,7 +33,7 @@ export function projectRun(run: AgentRun): AgentRun {
     };
   }
   const { agent, sessionId } = run.spec;
-  const { phase, reason, claim, transcript, usageFinal } = run.status ?? { phase: 'running' as const };
+  const { phase, reason, claim, transcript, usageFinal, pending } = run.status ?? { phase: 'running' as const };
   return {
     ...base,
     spec: { agent, ...(sessionId === undefined ? {} : { sessionId }) },
@@ -43,6 +43,7 @@ export function projectRun(run: AgentRun): AgentRun {
       ...(claim === undefined ? {} : { claim }),
       ...(transcript === undefined ? {} : { transcript }),
       ...(usageFinal === undefined ? {} : { usageFinal }),
+      ...(pending === undefined ? {} : { pending }),
     },
   };
 }

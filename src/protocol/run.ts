@@ -38,6 +38,19 @@ export const TranscriptMessage = z.discriminatedUnion('role', [
 ]);
 export type TranscriptMessage = z.output<typeof TranscriptMessage>;
 
+/** Why a run ends before its work is done: somebody must answer first (DESIGN 4, Questions and approvals). */
+export const PendingRequest = z.object({
+  kind: z.enum(['question', 'approval']),
+  text: z.string(),
+  choices: z.array(z.string()).optional(),
+  /** The call of the transcript that has no result yet. */
+  callId: z.string(),
+  /** For approvals: what the agent wants to do. */
+  tool: z.string().optional(),
+  input: z.string().optional().describe('JSON'),
+});
+export type PendingRequest = z.output<typeof PendingRequest>;
+
 /** What happened in a run. `seq` counts events from 1 without gaps. */
 export const RunEvent = z.discriminatedUnion('type', [
   z.object({ type: z.literal('message'), v: z.literal(1), seq: z.int(), at: z.string(), message: TranscriptMessage }),
@@ -102,6 +115,8 @@ export const ClaimAnswer = z.object({
   message: z.string(),
   /** Earlier messages of the session, oldest first. */
   history: z.array(TranscriptMessage),
+  /** The results of the call that was open, with which this run begins instead of `message`. */
+  opening: z.array(TranscriptMessage).optional(),
   limits: z.object({ stepLimit: z.int(), executionSeconds: z.int() }),
   intervals: z.object({ heartbeatSeconds: z.int(), reportSeconds: z.int() }),
 });
@@ -133,6 +148,8 @@ export const FinishRequest = z.object({
     message: z.string(),
     /** The last message of the agent; null when it never spoke. */
     output: z.string().nullable(),
+    /** With reason Completed: what the session waits for. */
+    pending: PendingRequest.optional(),
   }),
 });
 export type FinishRequest = z.output<typeof FinishRequest>;

@@ -1,14 +1,19 @@
-/** The tools of an agent as the engine sees them: those of its capability families, executed in the other container. */
+/** The tools of an agent as the engine sees them: those of its capability families in the other container, and ask_user. */
 import { TOOL_DEFINITIONS, TOOL_NAMES } from '../protocol/tools-socket.js';
+import { askUser } from './ask-user.js';
 import type { EngineTool } from './engine.js';
 import type { ToolsClient } from './tools-client.js';
 
 /** `families` is the agent's `tools` (spec 2): families are on by default, so only `false` turns one off. */
 export function agentTools(families: Readonly<Record<string, boolean>>, client: ToolsClient): EngineTool[] {
-  return TOOL_NAMES.filter((name) => families[TOOL_DEFINITIONS[name].family] !== false).map((name) => ({
-    name,
-    description: TOOL_DEFINITIONS[name].description,
-    input: TOOL_DEFINITIONS[name].input,
-    execute: (input, signal) => client.call({ tool: name, input }, signal),
-  }));
+  const own: EngineTool[] = TOOL_NAMES.filter((name) => families[TOOL_DEFINITIONS[name].family] !== false).map(
+    (name) => ({
+      name,
+      family: TOOL_DEFINITIONS[name].family,
+      description: TOOL_DEFINITIONS[name].description,
+      input: TOOL_DEFINITIONS[name].input,
+      execute: (input, signal) => client.call({ tool: name, input }, signal),
+    }),
+  );
+  return [...own, askUser];
 }

@@ -11,6 +11,7 @@ afterEach(() => server?.close());
 
 const echo: EngineTool = {
   name: 'echo',
+  family: 'test',
   description: 'Says it again.',
   input: z.object({ text: z.string() }),
   execute: (input) => Promise.resolve({ isError: input['text'] === 'bad', result: { said: input['text'] } }),
@@ -73,6 +74,44 @@ test('a plain answer is one step with its tokens', async () => {
   expect(requests[0]?.body.messages).toEqual([
     { role: 'system', content: 'Be kind.' },
     { role: 'user', content: 'Hello' },
+  ]);
+});
+
+test('a call that waits for a person ends the loop; it and the calls after it have not happened', async () => {
+  const waits: EngineTool = {
+    ...echo,
+    name: 'ask',
+    execute: () => Promise.resolve({ isError: false, result: {}, pause: { kind: 'question', text: 'Which?' } }),
+  };
+  const { outcome, told, requests } = await run(
+    [
+      {
+        text: 'One moment.',
+        calls: [
+          { tool: 'echo', arguments: '{"text":"first"}', id: 'a' },
+          { tool: 'ask', arguments: '{"text":"x"}', id: 'b' },
+          { tool: 'echo', arguments: '{"text":"last"}', id: 'c' },
+        ],
+      },
+    ],
+    { tools: [echo, waits] },
+  );
+  expect(requests).toHaveLength(1);
+  expect(outcome).toEqual({
+    reason: 'Completed',
+    message: '',
+    output: 'Which?',
+    steps: 1,
+    open: { callId: 'b', tool: 'ask', input: { text: 'x' }, pause: { kind: 'question', text: 'Which?' } },
+  });
+  expect(ofType(told, 'tool').map(({ tool, isError, result }) => ({ tool, isError, result }))).toEqual([
+    { tool: 'echo', isError: false, result: { said: 'first' } },
+    { tool: 'echo', isError: true, result: { error: expect.stringContaining('Not executed') } },
+  ]);
+  expect(ofType(told, 'message').map(({ role, callId }) => [role, callId])).toEqual([
+    ['assistant', undefined],
+    ['tool', 'a'],
+    ['tool', 'c'],
   ]);
 });
 

@@ -3,7 +3,7 @@ import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
 import { APICallError, generateText, isStepCount, tool, ToolChoiceViolationError } from 'ai';
 import type { ContentPart, ModelMessage, ToolSet } from 'ai';
 import type { TranscriptMessage } from '../protocol/run.js';
-import type { Engine, EngineHooks, EngineInput, EngineOutcome, EngineTool, ToolResult } from './engine.js';
+import type { Engine, EngineHooks, EngineInput, EngineOutcome, EngineTool, OpenCall, ToolResult } from './engine.js';
 import { parseJson } from './gateway-client.js';
 
 type Assistant = Extract<TranscriptMessage, { role: 'assistant' }>;
@@ -41,13 +41,13 @@ function generate(input: EngineInput, { loop, fetch, signal }: GenerateContext) 
     model: provider.chatModel(input.model),
     instructions: input.instructions,
     messages: toModelMessages(input.messages),
-    tools: Object.fromEntries(input.tools.map((definition) => [definition.name, toSdkTool(definition, signal)])),
+    tools: Object.fromEntries(input.tools.map((definition) => [definition.name, toSdkTool(definition, loop, signal)])),
     ...(input.temperature === undefined ? {} : { temperature: input.temperature }),
     // Trying again is the business of `fetch`, which knows the gateway.
     maxRetries: 0,
     abortSignal: signal,
     toolCallConcurrency: 1,
-    stopWhen: isStepCount(input.stepLimit),
+    stopWhen: [isStepCount(input.stepLimit), () => loop.open !== undefined],
     // Without tools the model closes with a message; else a run at its limit would end without a word.
     prepareStep: ({ stepNumber }) => (stepNumber === input.stepLimit - 1 ? { toolChoice: 'none' } : undefined),
     onToolExecutionEnd: (event) => loop.onToolEnd(event),
@@ -55,11 +55,14 @@ function generate(input: EngineInput, { loop, fetch, signal }: GenerateContext) 
   });
 }
 
-function toSdkTool(definition: EngineTool, signal: AbortSignal) {
+function toSdkTool(definition: EngineTool, loop: Loop, signal: AbortSignal) {
   return tool({
     description: definition.description,
     inputSchema: definition.input,
-    execute: (input: unknown) => definition.execute(input as Record<string, unknown>, signal),
+    execute: (input: unknown, { toolCallId }: { toolCallId: string }) =>
+      loop.execute({ callId: toolCallId, tool: definition.name, input }, (arguments_) =>
+        definition.execute(arguments_, signal),
+      ),
     toModelOutput: ({ output }: { output: ToolResult }) => ({
       type: output.isError ? ('error-json' as const) : ('json' as const),
       value: output.result as never,
@@ -97,8 +100,22 @@ class Loop {
   /** Outcomes of the calls of the step under way, by id: some models use the same ids in every step. */
   #calls = new Map<string, CallOutcome>();
 
+  /** The call that waits for a person. */
+  open: OpenCall | undefined;
+
   constructor(hooks: EngineHooks) {
     this.#hooks = hooks;
+  }
+
+  /** A call after one that waits is not executed: what the person says may change what the agent wants. */
+  async execute(
+    call: Omit<OpenCall, 'pause'>,
+    tool: (input: Record<string, unknown>) => Promise<ToolResult>,
+  ): Promise<ToolResult> {
+    if (this.open !== undefined) return NOT_REACHED;
+    const result = await tool(call.input as Record<string, unknown>);
+    if (result.pause !== undefined) this.open = { ...call, pause: result.pause };
+    return result;
   }
 
   /** The last text that is not empty is the output. */
@@ -107,6 +124,7 @@ class Loop {
   }
 
   async onToolEnd(event: ToolEnd): Promise<void> {
+    if (event.toolCall.toolCallId === this.open?.callId) return;
     const outcome = callOutcome(event.toolOutput);
     this.#calls.set(event.toolCall.toolCallId, outcome);
     await this.#hooks.onTool({
@@ -124,6 +142,7 @@ class Loop {
     await this.#recordRefusedCalls(step);
     if (step.text !== '' || step.toolCalls.length > 0) await this.#hooks.onMessage(assistantMessage(step));
     for (const call of step.toolCalls) {
+      if (call.toolCallId === this.open?.callId) continue;
       const { result, isError } = this.#calls.get(call.toolCallId) ?? NOT_EXECUTED;
       const message = { callId: call.toolCallId, tool: call.toolName, result: toJson(result), isError };
       await this.#hooks.onMessage({ role: 'tool', ...message });
@@ -150,6 +169,9 @@ class Loop {
   }
 
   outcome(stepLimit: number): EngineOutcome {
+    if (this.open !== undefined) {
+      return { reason: 'Completed', message: '', output: this.open.pause.text, steps: this.steps, open: this.open };
+    }
     // The last step is asked to close, so reaching it means that the limit ended the work, unless it was the only one.
     if (this.steps >= stepLimit && stepLimit > 1) return this.limited(stepLimit);
     return { reason: 'Completed', message: '', output: this.output, steps: this.steps };
@@ -161,6 +183,12 @@ class Loop {
   }
 }
 
+const NOT_REACHED: ToolResult = {
+  result: {
+    error: 'Not executed: an answer to the call before it is needed first. Call it again if it still makes sense.',
+  },
+  isError: true,
+};
 const NOT_EXECUTED: CallOutcome = { result: { error: 'The tool was not executed.' }, isError: true };
 
 function callOutcome(output: { type: string; output?: unknown; error?: unknown }): CallOutcome {

@@ -10,10 +10,29 @@ import type { TranscriptMessage } from '../protocol/run.js';
 export interface ToolResult {
   result: Record<string, unknown>;
   isError: boolean;
+  /** The call waits for a person: the loop ends after this step, and the call stays without a result. */
+  pause?: Pause;
+}
+
+/** What a person is asked. */
+export interface Pause {
+  kind: 'question' | 'approval';
+  text: string;
+  choices?: readonly string[];
+}
+
+/** The call that a loop ended with. */
+export interface OpenCall {
+  callId: string;
+  tool: string;
+  input: unknown;
+  pause: Pause;
 }
 
 export interface EngineTool {
   name: string;
+  /** The capability family (spec 2) or what else the tool belongs to. */
+  family: string;
   description: string;
   input: z.ZodType;
   execute(input: Record<string, unknown>, signal: AbortSignal): Promise<ToolResult>;
@@ -69,6 +88,8 @@ export interface EngineOutcome {
   output: string | null;
   /** Model calls that were answered. */
   steps: number;
+  /** With `Completed`: the call that waits for a person. */
+  open?: OpenCall;
 }
 
 export interface Engine {

@@ -10,6 +10,7 @@ import { cutJson, cutText, headOfText, MAX_STORED_INPUT_BYTES, MAX_STORED_RESULT
 import { errorKind } from './log.js';
 import type { RunnerLog } from './log.js';
 import { Reporter } from './reporter.js';
+import { pendingOf } from './pending.js';
 import { RunRefused } from './run-gateway.js';
 import type { RunGateway } from './run-gateway.js';
 import { renderTermination } from './termination.js';
@@ -110,9 +111,9 @@ interface WorkContext {
 
 async function work(claim: ClaimAnswer, { deps, reporter, signal }: WorkContext): Promise<EngineOutcome> {
   const tools = agentTools(claim.agent.tools, deps.tools);
-  const message = { role: 'user' as const, text: claim.message };
+  const opening = claim.opening ?? [{ role: 'user' as const, text: claim.message }];
   try {
-    await reporter.record({ type: 'message', v: 1, message }, signal);
+    for (const message of opening) await reporter.record({ type: 'message', v: 1, message }, signal);
     return await deps.engine.run(
       {
         model: claim.model.model,
@@ -122,7 +123,7 @@ async function work(claim: ClaimAnswer, { deps, reporter, signal }: WorkContext)
           claim.agent,
           tools.map((tool) => tool.name),
         ),
-        messages: [...claim.history, message],
+        messages: [...claim.history, ...opening],
         tools,
         stepLimit: claim.limits.stepLimit,
       },
@@ -179,7 +180,9 @@ function cutStored(json: string, maxBytes: number): string {
 function settle(result: EngineOutcome, stopped: Stop | undefined): FinishRequest['outcome'] {
   const output = result.output === null ? null : cutText(result.output, MAX_TEXT_BYTES);
   if (result.reason !== 'Aborted') {
-    return { reason: result.reason, message: headOfText(result.message, MAX_OUTCOME_MESSAGE_BYTES), output };
+    const message = headOfText(result.message, MAX_OUTCOME_MESSAGE_BYTES);
+    const pending = result.open === undefined ? {} : { pending: pendingOf(result.open) };
+    return { reason: result.reason, message, output, ...pending };
   }
   if (stopped !== undefined) return { ...stopped, output };
   return { reason: 'RunnerError', message: headOfText(result.message, MAX_OUTCOME_MESSAGE_BYTES), output };

@@ -4,7 +4,7 @@ import type { ClaimAnswer } from '../protocol/run.js';
 /** Pure: the same claim gives the same text, so that a vendor's prompt cache can work. */
 export function composeInstructions(agent: ClaimAnswer['agent'], toolNames: readonly string[]): string {
   const parts = [
-    `You are ${agent.name} (@${agent.handle}), an agent that works on its own: nobody watches while you work, and your last message is the result that is handed over.`,
+    `You are ${agent.name} (@${agent.handle}), an agent that works on its own: nobody watches while you work, and your last message is the result that is handed over. If only a person can decide or knows what you need, call ask_user: the run then ends, and goes on with the answer.`,
   ];
   if (agent.description !== '') parts.push(`What you are for: ${agent.description}`);
   if (toolNames.length > 0) {

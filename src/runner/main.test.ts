@@ -166,7 +166,15 @@ test('tools that are switched off are not offered', async () => {
   const pod = await makePod({ claim: { agent } });
   await pod.start();
   const { body } = pod.gateway.calls[1] as unknown as { body: { tools: { function: { name: string } }[] } };
-  expect(body.tools.map((tool) => tool.function.name)).toEqual(['read', 'write', 'edit', 'list', 'grep', 'glob']);
+  expect(body.tools.map((tool) => tool.function.name)).toEqual([
+    'read',
+    'write',
+    'edit',
+    'list',
+    'grep',
+    'glob',
+    'ask_user',
+  ]);
 });
 
 test('a run without its tools container goes on with tool errors', async () => {

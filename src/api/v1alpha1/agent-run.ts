@@ -94,6 +94,29 @@ export const RunUsage = z
   .describe('What the run used.');
 export type RunUsage = z.output<typeof RunUsage>;
 
+/** Longest question of a pending record, in bytes, and most choices. */
+export const MAX_PENDING_TEXT_BYTES = 4 * 1024;
+export const MAX_PENDING_CHOICES = 20;
+export const MAX_PENDING_CHOICE_BYTES = 200;
+/** Longest input of a call that can wait for an approval, as JSON: as much as a transcript keeps of it. */
+export const MAX_PENDING_INPUT_BYTES = 16 * 1024;
+
+export const RunPending = z
+  .object({
+    kind: z.enum(['question', 'approval']).describe('A question of the agent, or a tool call that needs an approval.'),
+    text: z.string().max(MAX_PENDING_TEXT_BYTES).describe('What is asked.'),
+    choices: z
+      .array(z.string().max(MAX_PENDING_CHOICE_BYTES))
+      .max(MAX_PENDING_CHOICES)
+      .optional()
+      .describe('Suggested answers.'),
+    callId: z.string().max(256).describe('The call in the transcript that gets the answer as its result.'),
+    tool: z.string().max(128).optional().describe('For approvals: the tool that the agent wants to use.'),
+    input: z.string().max(MAX_PENDING_INPUT_BYTES).optional().describe('For approvals: its arguments as JSON.'),
+  })
+  .describe('What the run waits for; the next message of the session answers it.');
+export type RunPending = z.output<typeof RunPending>;
+
 export const AgentRunStatus = z.object({
   phase: z.enum(RUN_PHASES).describe('running, done, error or cancelled: derived from the conditions (spec 2).'),
   reason: z.string().max(64).optional().describe('Why the run is where it is; docs/reasons.md lists every value.'),
@@ -118,6 +141,7 @@ export const AgentRunStatus = z.object({
   usageFinal: z.boolean().optional().describe('True when usage will not grow any more.'),
   output: z.string().max(MAX_STATUS_OUTPUT_BYTES).optional().describe('The last message of the agent, cut at 8 KiB.'),
   outputTruncated: z.boolean().optional().describe('True when output is cut; the transcript has all of it.'),
+  pending: RunPending.optional(),
   finishedAt: Timestamp.optional().describe('When the run ended.'),
   duration: z.string().max(24).optional().describe('From acceptance to end, for kubectl.'),
   transcript: z
@@ -127,6 +151,7 @@ export const AgentRunStatus = z.object({
         .describe('Whether the transcript is complete and where it is.'),
       chunks: z.int().min(0).max(24).describe('Number of AgentRunChunks.'),
       bytes: z.int().min(0).describe('Their size before compression.'),
+      storedBytes: z.int().min(0).optional().describe('Their size as stored: compressed, in base64.'),
     })
     .optional()
     .describe('Where the steps, tool calls and messages are.'),

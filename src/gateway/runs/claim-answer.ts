@@ -61,6 +61,7 @@ export function answerOf(run: AgentRun, input: ClaimInput): ClaimAnswer {
     },
     message: input.message,
     history: input.history,
+    ...(input.opening === undefined ? {} : { opening: input.opening }),
     limits: {
       stepLimit: stepLimitOf(agent, run),
       executionSeconds: Math.min(box.executionSeconds, run.spec.limits?.executionSeconds ?? Infinity),

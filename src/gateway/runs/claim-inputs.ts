@@ -12,6 +12,7 @@ import { readTranscript } from '../../transcript/chunk-store.js';
 import { GatewayError, tryAgain } from '../errors.js';
 import { projectAgent, projectBox, type AgentView, type BoxView } from '../views.js';
 import { historyOf } from './history.js';
+import { answeredQuestion, hasOpenCall } from './resume.js';
 import { DamagedInputError, messageOf } from './run-message.js';
 import type { RunStore } from './run-store.js';
 
@@ -20,6 +21,8 @@ export interface ClaimInput {
   box: BoxView;
   message: string;
   history: TranscriptMessage[];
+  /** Set when the message answers what the session waits for. */
+  opening?: TranscriptMessage[];
 }
 
 /** The run cannot be executed as it is; it ends with this outcome. */
@@ -49,8 +52,12 @@ export class ClaimInputs {
     const agent = await this.#agentOf(run);
     const box = await this.boxOf(run.metadata.namespace ?? '');
     const message = await this.#messageOf(run);
-    const history = await this.#historyOf(run, previousRun);
-    return { agent, box, message, history };
+    const pending = (await this.#previous(run, previousRun))?.status?.pending;
+    const history = await this.#historyOf(run, previousRun, pending?.callId);
+    const input = { agent, box, message, history };
+    // A transcript that was cut may have lost the call: then the answer is a message like any other.
+    if (pending === undefined || !hasOpenCall(history, pending.callId)) return input;
+    return { ...input, opening: answeredQuestion(pending, message) };
   }
 
   /** The Box of a namespace. Rejects with 503 when it is not there. */
@@ -102,20 +109,23 @@ export class ClaimInputs {
     }
   }
 
-  #historyOf(run: AgentRun, previousRun: string | undefined): Promise<TranscriptMessage[]> {
+  async #previous(run: AgentRun, name: string | undefined): Promise<AgentRun | undefined> {
+    if (name === undefined) return undefined;
+    try {
+      return await this.#options.store.find({ namespace: run.metadata.namespace ?? '', name });
+    } catch (error) {
+      if (error instanceof GatewayError && error.status === 404) return undefined;
+      throw error;
+    }
+  }
+
+  #historyOf(run: AgentRun, previousRun: string | undefined, openCall?: string): Promise<TranscriptMessage[]> {
     const { api, store } = this.#options;
-    const namespace = run.metadata.namespace ?? '';
     return historyOf(run, previousRun, {
-      find: async (name) => {
-        try {
-          return await store.find({ namespace, name });
-        } catch (error) {
-          if (error instanceof GatewayError && error.status === 404) return undefined;
-          throw error;
-        }
-      },
+      find: (name) => this.#previous(run, name),
       ofSession: (current) => store.ofSession(current),
       transcript: (earlier) => readTranscript(api, earlier),
+      openCall,
     });
   }
 }

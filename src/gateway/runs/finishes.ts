@@ -1,7 +1,7 @@
 /** The end of a run as the gateway writes it: reported by the runner, refused at the claim, or silent for too long. */
 import { acceptedAt } from '../../api/names.js';
 import { RUN_REASONS, type RunReason } from '../../api/reasons.js';
-import { finishedStatus, isTerminal, type RunOutcome } from '../../api/run-status.js';
+import { finishedStatus, isTerminal, type RunOutcome, type RunStatus } from '../../api/run-status.js';
 import { MAX_STATUS_OUTPUT_BYTES, type AgentRun, type RunPhase } from '../../api/v1alpha1/agent-run.js';
 import { redact, type Logger } from '../../observability/logger.js';
 import type { FinishAnswer, FinishRequest, RunEvent } from '../../protocol/run.js';
@@ -13,6 +13,7 @@ import { GatewayError, runEnded, tryAgain } from '../errors.js';
 import type { KeyedLock } from '../keyed-lock.js';
 import type { GatewayMetrics } from '../metrics.js';
 import { NO_USAGE } from '../usage.js';
+import { pendingStatus } from './pending-status.js';
 import type { Pinning } from './pinning.js';
 import type { RunStore } from './run-store.js';
 import { logFields, transcriptOf, type ServedRun, type ServedRuns } from './served-runs.js';
@@ -61,7 +62,8 @@ export class RunFinisher {
       if (ended !== undefined) return ended;
       served.call?.abort();
       await this.#closeLog(served, request);
-      return { phase: await this.#end(served, outcomeOf(request), request.outcome.output) };
+      const more = { ...outputOf(request.outcome.output), ...pendingStatus(request.outcome) };
+      return { phase: await this.#end(served, outcomeOf(request), more) };
     });
   }
 
@@ -72,7 +74,7 @@ export class RunFinisher {
       if (clock.monotonic() - served.heardAt < boundSeconds * 1000) return;
       const message = `The run sent nothing for ${boundSeconds} seconds (spec.bounds.heartbeatSeconds of its Box).`;
       await this.#options.served.logOf(served, store.get(served.ref));
-      await this.#end(served, { phase: 'error', reason: 'HeartbeatLost', message }, null);
+      await this.#end(served, { phase: 'error', reason: 'HeartbeatLost', message }, {});
     });
   }
 
@@ -123,7 +125,7 @@ export class RunFinisher {
     }
   }
 
-  async #end(served: ServedRun, outcome: RunOutcome, output: string | null): Promise<FinishAnswer['phase']> {
+  async #end(served: ServedRun, outcome: RunOutcome, more: Partial<RunStatus>): Promise<FinishAnswer['phase']> {
     const { clock, store, metrics, log } = this.#options;
     let written = false;
     const run = await store.update(served.ref, (current) => {
@@ -135,7 +137,7 @@ export class RunFinisher {
         usage: served.usage,
         usageFinal: true,
         ...transcriptOf(served),
-        ...outputOf(output),
+        ...more,
       };
     });
     const phase = endedPhase(run);

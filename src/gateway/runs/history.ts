@@ -12,6 +12,8 @@ export interface HistorySources {
   /** Known runs of the session of that run. */
   ofSession(run: AgentRun): readonly AgentRun[];
   transcript(run: AgentRun): Promise<Transcript>;
+  /** The call at the end of the history that stays without a result, because the run itself brings it. */
+  openCall?: string | undefined;
 }
 
 /**
@@ -36,7 +38,7 @@ export async function historyOf(
     messages = [...kept, ...messages];
     if (kept.length < own.length) break;
   }
-  return repaired(messages);
+  return repaired(messages, sources.openCall);
 }
 
 /** The previous run, then the ones claimed before it, newest first. */
@@ -76,9 +78,11 @@ const INTERRUPTED = JSON.stringify({ error: 'The run ended before this call had 
 
 /**
  * A conversation that every model accepts: it begins with a user, each call has exactly one result right after it, and
- * results without a call are left out. A cut transcript or a run that died in the middle of a call needs this.
+ * results without a call are left out. A cut transcript or a run that died in the middle of a call needs this. `openCall`
+ * is a call of the last assistant message that gets no result here.
  */
-export function repaired(messages: readonly TranscriptMessage[]): TranscriptMessage[] {
+export function repaired(messages: readonly TranscriptMessage[], openCall?: string): TranscriptMessage[] {
+  const last = messages.findLastIndex(({ role }) => role === 'assistant');
   const start = messages.findIndex(({ role }) => role === 'user');
   if (start === -1) return [];
   const whole: TranscriptMessage[] = [];
@@ -89,6 +93,7 @@ export function repaired(messages: readonly TranscriptMessage[]): TranscriptMess
     if (message.role !== 'assistant') continue;
     const results = resultsAfter(messages, i);
     for (const call of message.toolCalls ?? []) {
+      if (i === last && call.id === openCall && !results.has(call.id)) continue;
       whole.push(
         results.get(call.id) ?? { role: 'tool', callId: call.id, tool: call.tool, result: INTERRUPTED, isError: true },
       );

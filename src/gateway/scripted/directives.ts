@@ -1,7 +1,7 @@
 /**
  * The script of the scripted engine (DESIGN 5): directives in the last message of the person, one a line. They are read
- * only from the text before a `<trigger_payload>` block: what a caller of a webhook sends can hold no directive, whatever
- * closing tags it imitates (spec 4.3.3).
+ * only from the text before a `<trigger_payload>` or `<agent_message>` block: what a caller of a webhook or another agent
+ * sends can hold no directive, whatever closing tags it imitates (spec 4.3.3).
  */
 
 export type Directive =
@@ -15,8 +15,8 @@ export type Directive =
 /** Longest `/wait`. */
 export const MAX_WAIT_MS = 600_000;
 
-const PAYLOAD = /<\s*\/?\s*trigger_payload/i;
-const LINE = /^\s*\/(shell|files|say|wait|fail)(?:[ \t]+(.*?))?\s*$/;
+const FOREIGN = /<\s*\/?\s*(?:trigger_payload|agent_message)/i;
+const LINE = /^\s*\/(shell|files|say|wait|fail|ask|approve|call|tool)(?:[ \t]+(.*?))?\s*$/;
 
 /** The directives of a message, in order. Other lines, also ones that begin with a slash, are text. */
 export function parseDirectives(message: string): Directive[] {
@@ -28,26 +28,59 @@ export function parseDirectives(message: string): Directive[] {
     });
 }
 
-/** The part of a message that the person wrote: everything before the first payload tag. */
+/** The part of a message that the person wrote: everything before the first tag of foreign text. */
 function trusted(message: string): string {
-  const at = PAYLOAD.exec(message)?.index;
+  const at = FOREIGN.exec(message)?.index;
   return at === undefined ? message : message.slice(0, at);
 }
 
 function directiveOf(name: string, rest: string): Directive {
   if (rest === '') return wrong(`/${name} needs an argument`);
-  if (name === 'shell') return { kind: 'tool', tool: 'shell', input: { command: rest } };
-  if (name === 'files') return filesDirective(rest);
-  if (name === 'wait') return waitDirective(rest);
-  return name === 'say' ? { kind: 'say', text: rest } : { kind: 'fail', text: rest };
+  return DIRECTIVES[name]?.(rest) ?? wrong(`there is no directive /${name}`);
+}
+
+const DIRECTIVES: Record<string, (rest: string) => Directive> = {
+  shell: (command) => call('shell', { command }),
+  files: filesDirective,
+  tool: toolDirective,
+  call: callDirective,
+  ask: askDirective,
+  approve: (question) => call('ask_user', { question, choices: ['approve', 'deny'] }),
+  wait: waitDirective,
+  say: (text) => ({ kind: 'say', text }),
+  fail: (text) => ({ kind: 'fail', text }),
+};
+
+function call(tool: string, input: Record<string, unknown>): Directive {
+  return { kind: 'tool', tool, input };
+}
+
+/** `/ask Which one? | red | blue`: what stands behind a bar is a choice. */
+function askDirective(rest: string): Directive {
+  const [question = '', ...choices] = rest.split('|').map((part) => part.trim());
+  return call('ask_user', choices.length === 0 ? { question } : { question, choices });
+}
+
+/** `/call @writer Draft a text`, and `/call @writer & Draft a text` when nobody waits for the answer. */
+function callDirective(rest: string): Directive {
+  const [, handle, background, message] = /^@([-a-z0-9]{1,36})\s+(&\s+)?(.+)$/.exec(rest) ?? [];
+  if (handle === undefined || message === undefined) return wrong('write it as /call @handle what it should do');
+  return call('call_agent', { handle, message, wait: background === undefined });
+}
+
+function toolDirective(rest: string): Directive {
+  return named(rest, /^([a-zA-Z0-9_-]{1,128})(?:\s+(\{.*\}))?$/, 'write it as /tool NAME {"argument": "value"}');
 }
 
 function filesDirective(rest: string): Directive {
-  const [, tool, json = '{}'] = /^([a-z]+)(?:\s+(\{.*\}))?$/.exec(rest) ?? [];
-  const usage = 'write it as /files read {"path": "notes.txt"}';
+  return named(rest, /^([a-z]+)(?:\s+(\{.*\}))?$/, 'write it as /files read {"path": "notes.txt"}');
+}
+
+function named(rest: string, pattern: RegExp, usage: string): Directive {
+  const [, tool, json = '{}'] = pattern.exec(rest) ?? [];
   if (tool === undefined) return wrong(usage);
   try {
-    return { kind: 'tool', tool, input: JSON.parse(json) as Record<string, unknown> };
+    return call(tool, JSON.parse(json) as Record<string, unknown>);
   } catch {
     return wrong(`${usage}: the part in braces is not JSON`);
   }

@@ -27,7 +27,7 @@ test('without directives it says what it is, which tools are on and what to try'
       'Hello! I am the scripted engine of Boxwright: I need no key and no network, and I follow the directives in your message.',
       'The tools of this agent: shell, read.',
       'Try a line such as: /shell ls -la',
-      'Others are /files read {"path": "notes.txt"}, /say TEXT, /wait 5s and /fail TEXT.',
+      'Others are /files read {"path": "notes.txt"}, /tool NAME {"argument": "value"}, /call @handle TEXT, /ask QUESTION, /approve QUESTION, /say TEXT, /wait 5s and /fail TEXT.',
       'For a real model, set spec.provider and spec.model of the Agent.',
     ].join('\n'),
   );
