@@ -78,6 +78,8 @@ export const INDEX = {
   runsOfAgent: 'agent',
   /** Runs that have not ended: `namespace/agent`. */
   liveRunsOfAgent: 'live',
+  /** Runs that ended with a question: `namespace/agent`. */
+  askingRunsOfAgent: 'asking',
   /** Runs: `namespace/sessionId`. */
   runsOfSession: 'session',
   /** Runs: UID of the trigger. */
@@ -127,6 +129,7 @@ export function createApiCaches(create: InformerFactory): ApiCaches {
       indexes: {
         [INDEX.runsOfAgent]: (run) => [`${run.namespace}/${run.agent}`],
         [INDEX.liveRunsOfAgent]: (run) => (run.terminal ? [] : [`${run.namespace}/${run.agent}`]),
+        [INDEX.askingRunsOfAgent]: (run) => (run.pending === undefined ? [] : [`${run.namespace}/${run.agent}`]),
         [INDEX.runsOfSession]: (run) => [`${run.namespace}/${run.sessionId}`],
         [INDEX.runsOfTrigger]: (run) => (run.triggerUid === undefined ? [] : [run.triggerUid]),
         [INDEX.queuedRunsOfBox]: (run) => (run.queuedReason === undefined ? [] : [run.box]),

@@ -24,6 +24,7 @@ import type { ScopeDeps } from './scope.js';
 import { ACKNOWLEDGE_MS, startRun } from './start-run.js';
 import type { StartedRun } from './start-run.js';
 import { bounded } from './bounded.js';
+import { pendingOfRun } from './pending.js';
 import { UserError } from './user-error.js';
 import { isoTime, projectRun } from './views.js';
 import type { AgentView, RunView } from './views.js';
@@ -129,7 +130,7 @@ export async function getRun(deps: RunDeps, caller: Caller, id: string, options:
   return {
     ...record(agent, view),
     output: details.output,
-    pending: null,
+    pending: pendingOfRun(deps.caches, view),
     input: inputOf(run),
     transcript: details.transcript,
     ...(options.includeToolCalls ? { toolCalls: details.toolCalls } : {}),
@@ -168,7 +169,7 @@ function toolCall({ step, tool, input, result, isError, durationMs }: ToolEvent)
 }
 
 /** What the agent received; null after retention has removed it, or when it is damaged. */
-function inputOf(run: AgentRun): string | null {
+export function inputOf(run: AgentRun): string | null {
   if (run.spec.message !== undefined) return run.spec.message;
   const data = run.spec.input?.data;
   if (data === undefined) return null;
@@ -217,7 +218,7 @@ export async function sendMessage(deps: RunDeps, caller: Caller, id: string, inp
   return {
     ...record(agent, view),
     output,
-    pending: null,
+    pending: pendingOfRun(deps.caches, view),
     ...(view.terminal ? {} : { note: stillWorking(agent, view) }),
   };
 }

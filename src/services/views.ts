@@ -9,7 +9,7 @@ import { findCondition, isTrue } from '../api/conditions.js';
 import { acceptedAt, boxOfNamespace, sessionIdOf, slugOfChildName, workspaceOfNamespace } from '../api/names.js';
 import { isTerminal } from '../api/run-status.js';
 import type { AgentMemory } from '../api/v1alpha1/agent-memory.js';
-import type { AgentRun, RunPhase, RunUsage } from '../api/v1alpha1/agent-run.js';
+import type { AgentRun, RunPending, RunPhase, RunUsage } from '../api/v1alpha1/agent-run.js';
 import type { AgentSchedule } from '../api/v1alpha1/agent-schedule.js';
 import type { AgentSkill } from '../api/v1alpha1/agent-skill.js';
 import type { AgentTemplate, TemplateContent } from '../api/v1alpha1/agent-template.js';
@@ -164,6 +164,10 @@ export interface RunView extends View {
   model: string | undefined;
   usage: RunUsage | undefined;
   finishedAt: string | undefined;
+  /** Whether a pod took it. */
+  claimed: boolean;
+  /** What the run asked for at its end. */
+  pending: RunPending | undefined;
   /** Stored size of the message, for the backlog budget (DESIGN 8). */
   inputBytes: number;
 }
@@ -380,6 +384,8 @@ export function projectRun(run: AgentRun): RunView {
     model: status?.model,
     usage: status?.usage,
     finishedAt: status?.finishedAt,
+    claimed: status?.claim !== undefined,
+    pending: status?.pending,
     inputBytes: storedInputBytes(run),
   };
 }
