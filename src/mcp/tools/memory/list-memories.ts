@@ -1,0 +1,18 @@
+import { z } from 'zod';
+import { listMemories } from '../../../services/memories.js';
+import { defineTool } from '../../define-tool.js';
+import { agentIdArgument } from '../shared-arguments.js';
+
+export const listMemoriesTool = defineTool({
+  name: 'list_memories',
+  title: 'List memories',
+  description:
+    'Lists the durable notes that an agent has written for itself, newest first. They are what it remembers across conversations; what was said is in get_session. Notes are written by the agent only.',
+  effect: 'read',
+  input: z.object({
+    agentId: agentIdArgument,
+    query: z.string().max(256).optional().describe('Only notes with all these words, in any case.'),
+    limit: z.int().min(1).max(500).default(100).describe('Most notes to return.'),
+  }),
+  handler: ({ agentId, ...query }, { caller, services }) => listMemories(services.scope, caller, agentId, query),
+});

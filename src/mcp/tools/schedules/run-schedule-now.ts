@@ -1,0 +1,15 @@
+import { z } from 'zod';
+import { runScheduleNow } from '../../../services/schedules.js';
+import { defineTool } from '../../define-tool.js';
+import { agentIdArgument } from '../shared-arguments.js';
+import { scheduleSlugArgument } from './schedule-arguments.js';
+
+export const runScheduleNowTool = defineTool({
+  name: 'run_schedule_now',
+  title: 'Run schedule now',
+  description:
+    'Starts the run of a schedule at once, also when the schedule is disabled; its own times do not change. Returns the runId without waiting: read the outcome with get_run (waitSeconds).',
+  effect: 'run',
+  input: z.object({ agentId: agentIdArgument, slug: scheduleSlugArgument }),
+  handler: ({ agentId, slug }, { caller, services }) => runScheduleNow(services.schedules, caller, agentId, slug),
+});

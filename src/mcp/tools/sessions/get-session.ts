@@ -1,0 +1,19 @@
+import { z } from 'zod';
+import { getSession } from '../../../services/sessions.js';
+import { defineTool } from '../../define-tool.js';
+import { agentIdArgument } from '../shared-arguments.js';
+
+export const getSessionTool = defineTool({
+  name: 'get_session',
+  title: 'Get session',
+  description:
+    'Returns what user and agent said in one conversation, oldest first, over all its runs; texts are cut at 4,000 characters. Page back with offset = nextOffset. For tool calls or a full output use get_run.',
+  effect: 'read',
+  input: z.object({
+    agentId: agentIdArgument,
+    sessionId: z.string().min(1).describe('Session id, from list_sessions or a run.'),
+    limit: z.int().min(1).max(200).default(50).describe('Most messages to return.'),
+    offset: z.int().min(0).default(0).describe('Messages to skip, counted from the newest.'),
+  }),
+  handler: ({ agentId, ...query }, { caller, services }) => getSession(services.scope, caller, agentId, query),
+});

@@ -1,0 +1,31 @@
+import { z } from 'zod';
+import { AgentSkillSpec } from '../../../api/v1alpha1/agent-skill.js';
+import { upsertSkill } from '../../../services/skills.js';
+import { defineTool } from '../../define-tool.js';
+import { agentIdArgument } from '../shared-arguments.js';
+
+const file = z.object({
+  path: z.string().min(1).describe('For example scripts/check.sh.'),
+  content: z.string().describe('At most 256 KiB.'),
+  encoding: z.enum(['utf8', 'base64']).default('utf8').describe('base64 for files that are not text.'),
+});
+
+export const upsertSkillTool = defineTool({
+  name: 'upsert_skill',
+  title: 'Create or update skill',
+  description:
+    'Gives an agent a skill in the Agent Skills format (omit slug; name, description and body are required) or changes one (pass its slug). What is not passed stays: files are added or replaced by path. All or nothing.',
+  effect: 'write',
+  input: z.object({
+    agentId: agentIdArgument,
+    slug: z.string().min(1).optional().describe('Omit to create; an existing slug updates that skill.'),
+    name: AgentSkillSpec.shape.name.optional().describe('Required to create; the slug comes from it.'),
+    description: AgentSkillSpec.shape.description
+      .optional()
+      .describe('Required to create: what it is for and when to use it; the agent chooses by it.'),
+    body: z.string().min(1).optional().describe('Required to create: the instructions in markdown, no front matter.'),
+    files: z.array(file).max(100).optional().describe('Files to add or replace; 1 MiB and 100 files a skill.'),
+    removeFiles: z.array(z.string().min(1)).max(100).optional().describe('Paths of files to remove.'),
+  }),
+  handler: ({ agentId, ...input }, { caller, services }) => upsertSkill(services.skills, caller, agentId, input),
+});
