@@ -6,10 +6,22 @@ import type { Tool } from './define-tool.js';
 import { createAgentTool } from './tools/agents/create-agent.js';
 import { getAgentTool } from './tools/agents/get-agent.js';
 import { listAgentsTool } from './tools/agents/list-agents.js';
+import { listMemoriesTool } from './tools/memory/list-memories.js';
 import { cancelRunTool } from './tools/runs/cancel-run.js';
 import { getRunTool } from './tools/runs/get-run.js';
 import { listRunsTool } from './tools/runs/list-runs.js';
 import { sendMessageTool } from './tools/runs/send-message.js';
+import { deleteScheduleTool } from './tools/schedules/delete-schedule.js';
+import { listSchedulesTool } from './tools/schedules/list-schedules.js';
+import { runScheduleNowTool } from './tools/schedules/run-schedule-now.js';
+import { upsertScheduleTool } from './tools/schedules/upsert-schedule.js';
+import { getSessionTool } from './tools/sessions/get-session.js';
+import { listSessionsTool } from './tools/sessions/list-sessions.js';
+import { deleteSkillTool } from './tools/skills/delete-skill.js';
+import { getSkillTool } from './tools/skills/get-skill.js';
+import { listSkillsTool } from './tools/skills/list-skills.js';
+import { readSkillFileTool } from './tools/skills/read-skill-file.js';
+import { upsertSkillTool } from './tools/skills/upsert-skill.js';
 import { listSpacesTool } from './tools/spaces/list-spaces.js';
 import { listTriggersTool } from './tools/triggers/list-triggers.js';
 import { rotateTriggerTokenTool } from './tools/triggers/rotate-trigger-token.js';
@@ -29,6 +41,18 @@ export const TOOLS: readonly Tool[] = [
   testTriggerTool,
   rotateTriggerTokenTool,
   cancelRunTool,
+  listSessionsTool,
+  getSessionTool,
+  listMemoriesTool,
+  listSkillsTool,
+  getSkillTool,
+  readSkillFileTool,
+  upsertSkillTool,
+  deleteSkillTool,
+  listSchedulesTool,
+  upsertScheduleTool,
+  runScheduleNowTool,
+  deleteScheduleTool,
 ];
 
 export interface Registry {

@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto';
 import type { Keyring } from '../api/keyring.js';
 import type { KubeApi } from '../kube/types.js';
 import type { Clock } from '../runtime/clock.js';
+import type { ChildDeps } from '../services/agent-children.js';
 import type { AgentDeps } from '../services/agents.js';
 import type { LiveCounts } from '../services/backlog.js';
 import { lastOfSession } from '../services/caches.js';
@@ -23,6 +24,8 @@ export interface ToolServices {
   agents: AgentDeps;
   triggers: TriggerDeps;
   runs: RunDeps;
+  skills: ChildDeps;
+  schedules: ChildDeps & Pick<RunDeps, 'backlogExceeded'>;
   /** For test_trigger: a test fires exactly as the URL does. */
   fire: FireDeps;
 }
@@ -43,6 +46,7 @@ export function createToolServices(options: ToolServicesOptions): ToolServices {
   const { caches, api, clock, barrier, keyring, publicUrl, liveRuns } = options;
   const scope = { caches, api, clock };
   const randomHex = (bytes: number) => randomBytes(bytes).toString('hex');
+  const backlogExceeded: RunDeps['backlogExceeded'] = (agent) => exceededBacklog(liveRuns, agent);
   return {
     scope,
     agents: { ...scope, barrier, waiter: options.agentWaiter, randomHex },
@@ -51,8 +55,10 @@ export function createToolServices(options: ToolServicesOptions): ToolServices {
       ...scope,
       barrier,
       waiter: options.runWaiter,
-      backlogExceeded: (agent) => exceededBacklog(liveRuns, agent),
+      backlogExceeded,
     },
+    skills: { ...scope, barrier, randomHex },
+    schedules: { ...scope, barrier, randomHex, backlogExceeded },
     fire: { startRun: boundStartRun(options), backlog: liveRuns, clock },
   };
 }

@@ -12,6 +12,8 @@ import type { Caller } from './key-check.js';
 import type { KeyedWaiter } from './keyed-waiter.js';
 import { AGENT_NOT_FOUND, agentRefOf, agentsOf, boxesOf, chooseBox, compare, idOf, kubeCall } from './scope.js';
 import type { ScopeDeps } from './scope.js';
+import { listScheduleSummaries } from './schedules.js';
+import { listSkillSummaries } from './skills.js';
 import { listTriggerSummaries } from './triggers.js';
 import { UserError } from './user-error.js';
 import { createdAtOf, projectAgent } from './views.js';
@@ -97,8 +99,8 @@ export async function getAgent(deps: ScopeDeps, caller: Caller, id: string) {
     selfImprovement: spec.selfImprovement,
     setup: spec.setup === undefined ? null : { required: spec.setup.required, prompt: spec.setup.prompt ?? null },
     mcpServers: [],
-    skills: [],
-    schedules: [],
+    skills: listSkillSummaries(deps, view),
+    schedules: listScheduleSummaries(deps, view),
     triggers: listTriggerSummaries(deps, view),
     connectors: [],
     createdAt: createdAtOf(agent.metadata),

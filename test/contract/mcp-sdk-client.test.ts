@@ -1,18 +1,27 @@
 /** The official client against the real application on a loopback port: every tool once, without an error of the transport. */
 import { createServer } from 'node:http';
+import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { TOOLS } from '../../src/mcp/registry.js';
 import { KEY, McpHarness } from '../builders/mcp-harness.js';
 
+let server: Server;
+afterEach(() => {
+  server.closeAllConnections();
+  server.close();
+});
+
 test('the SDK client lists and calls every tool; it tries one GET stream and takes the 405', async () => {
   const harness = new McpHarness();
   harness.controllerSays({ active: true });
   harness.seedTrigger('acme-box', 'greeter', 'hook');
+  harness.seedSkill('acme-box', 'greeter', 'notes', { files: { 'a.txt': 'text' } });
+  harness.seedSchedule('acme-box', 'greeter', 'daily');
   harness.seedRun('acme-box', 'greeter-1', { status: { phase: 'done' } });
   const methods: string[] = [];
-  const server = createServer((request, response) => {
+  server = createServer((request, response) => {
     methods.push(request.method ?? '');
     harness.app(request, response);
   }).listen(0, '127.0.0.1');
@@ -45,6 +54,18 @@ test('the SDK client lists and calls every tool; it tries one GET stream and tak
     ['test_trigger', { agentId, slug: 'hook' }],
     ['rotate_trigger_token', { agentId, slug: 'hook' }],
     ['cancel_run', { agentId, runId: 'greeter-1' }],
+    ['list_sessions', { agentId }],
+    ['get_session', { agentId, sessionId: 's-greeter-1' }],
+    ['list_memories', { agentId }],
+    ['list_skills', { agentId }],
+    ['get_skill', { agentId, slug: 'notes' }],
+    ['read_skill_file', { agentId, slug: 'notes', path: 'a.txt' }],
+    ['upsert_skill', { agentId, name: 'fresh', description: 'For tests.', body: 'go' }],
+    ['delete_skill', { agentId, slug: 'notes', confirm: true }],
+    ['list_schedules', { agentId }],
+    ['upsert_schedule', { agentId, name: 'fresh', body: 'go', cron: '0 9 * * *' }],
+    ['run_schedule_now', { agentId, slug: 'daily' }],
+    ['delete_schedule', { agentId, slug: 'daily', confirm: true }],
   ];
   expect(calls.map(([name]) => name)).toEqual(TOOLS.map(({ name }) => name));
   for (const [name, args] of calls) {
@@ -55,8 +76,6 @@ test('the SDK client lists and calls every tool; it tries one GET stream and tak
   expect(failed.isError).toBe(true);
 
   await client.close();
-  server.closeAllConnections();
-  server.close();
   expect(errors).toEqual([]);
   expect(methods.filter((method) => method === 'GET')).toHaveLength(1);
 });
