@@ -3,6 +3,7 @@ import { Boxes } from '../api/v1alpha1/box.js';
 import type { KubeObject } from '../api/meta.js';
 import { createRunControllers } from '../controllers/agent-run/controller.js';
 import { jobInformer, podInformer, runInformer } from '../controllers/agent-run/views.js';
+import { createAgentScheduleController } from '../controllers/agent-schedule/controller.js';
 import { createAgentTriggerController } from '../controllers/agent-trigger/controller.js';
 import { createAgentController } from '../controllers/agent/controller.js';
 import { createAPIKeyController } from '../controllers/api-key/controller.js';
@@ -31,6 +32,9 @@ export function createControllerCaches(open: InformerFactory) {
     boxes: open(informers.boxInformer),
     agents: open(informers.agentInformer),
     triggers: open(informers.triggerInformer),
+    schedules: open(informers.scheduleInformer),
+    skills: open(informers.skillInformer),
+    memories: open(informers.memoryInformer),
     apiKeys: open(informers.apiKeyInformer),
     runs: open(runInformer),
     jobs: open(jobInformer),
@@ -82,6 +86,7 @@ export function createControllerParts({
     }),
     createAgentController(common),
     createAgentTriggerController({ ...common, keyIds: () => installation.keyIds() }),
+    createAgentScheduleController({ ...common, keyring: () => installation.keyring() }),
     runs.runs,
     runs.admission,
     createTotalsController({ ...common, releaseNamespace: namespace }),

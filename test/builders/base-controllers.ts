@@ -2,6 +2,7 @@
  * The base controllers with informers and work queues on a real API server, as the controller process runs them, and
  * stand-ins for what a bare API server lacks: the run controller, the namespace controller and foreground deletion.
  */
+import { createAgentScheduleController } from '../../src/controllers/agent-schedule/controller.js';
 import { createAgentTriggerController } from '../../src/controllers/agent-trigger/controller.js';
 import { createAgentController } from '../../src/controllers/agent/controller.js';
 import { createAPIKeyController } from '../../src/controllers/api-key/controller.js';
@@ -63,6 +64,9 @@ export async function startBaseControllers(server: TestApiServer): Promise<Runni
     boxes: open(informers.boxInformer),
     agents: open(informers.agentInformer),
     triggers: open(informers.triggerInformer),
+    schedules: open(informers.scheduleInformer),
+    skills: open(informers.skillInformer),
+    memories: open(informers.memoryInformer),
     apiKeys: open(informers.apiKeyInformer),
     runs: open(runInformer),
     namespaces: open(informers.namespaceInformer),
@@ -96,6 +100,7 @@ export async function startBaseControllers(server: TestApiServer): Promise<Runni
     }),
     createAgentController(common),
     createAgentTriggerController({ ...common, keyIds: () => installation.keyIds() }),
+    createAgentScheduleController({ ...common, keyring: () => installation.keyring() }),
   ];
   const seen = new Map<Controller, Set<string>>();
   const controllers = parts.map((part) => {

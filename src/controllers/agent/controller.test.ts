@@ -1,6 +1,9 @@
 import { findCondition } from '../../api/conditions.js';
 import type { KubeObject } from '../../api/meta.js';
+import { AgentMemories } from '../../api/v1alpha1/agent-memory.js';
 import { AgentRuns } from '../../api/v1alpha1/agent-run.js';
+import { AgentSchedules } from '../../api/v1alpha1/agent-schedule.js';
+import { AgentSkills } from '../../api/v1alpha1/agent-skill.js';
 import { AgentTriggers } from '../../api/v1alpha1/agent-trigger.js';
 import { Agents } from '../../api/v1alpha1/agent.js';
 import type { Agent } from '../../api/v1alpha1/agent.js';
@@ -35,6 +38,9 @@ function setup(slots = 1) {
     boxes: api.informer(informers.boxInformer),
     workspaces: api.informer(informers.workspaceInformer),
     triggers: api.informer(informers.triggerInformer),
+    schedules: api.informer(informers.scheduleInformer),
+    skills: api.informer(informers.skillInformer),
+    memories: api.informer(informers.memoryInformer),
     runs: api.informer({
       type: AgentRuns,
       project: ({ metadata, spec }) => ({ metadata, spec: { agent: spec.agent } }),
@@ -157,11 +163,14 @@ describe('an agent', () => {
 });
 
 describe('the deletion of an agent', () => {
-  it('deletes its triggers and runs, waits until they are gone, and touches no others', async () => {
+  it('deletes all that belongs to it, waits until it is gone, and touches nothing of others', async () => {
     const { api, controller, seed, seedAgent, drain, agent } = setup(5);
     for (const name of ['a', 'b']) {
       seedAgent(name, 0);
       seed(AgentTriggers, { name: `${name}.t`, namespace: 'bw-dev' }, { agent: name, name: 'T' });
+      seed(AgentSchedules, { name: `${name}.s`, namespace: 'bw-dev' }, { agent: name, name: 'S', cron: '0 9 * * *' });
+      seed(AgentSkills, { name: `${name}.k`, namespace: 'bw-dev' }, { agent: name, name: 'K', files: [] });
+      seed(AgentMemories, { name: `${name}-m`, namespace: 'bw-dev' }, { agent: name, text: 'note' });
       const finalizers = ['boxwright.dev/fold'];
       seed(AgentRuns, { name: `${name}-1`, namespace: 'bw-dev', finalizers }, { agent: name });
     }
@@ -171,7 +180,10 @@ describe('the deletion of an agent', () => {
     expect(await controller.reconcile('bw-dev/a', signal)).toEqual({ requeueAfterMs: 2000 });
     expect(summary(api)).toEqual([
       'delete agenttriggers bw-dev/a.t',
+      'delete agentschedules bw-dev/a.s',
       'delete agentruns bw-dev/a-1',
+      'delete agentskills bw-dev/a.k',
+      'delete agentmemories bw-dev/a-m',
       'patch agents/status bw-dev/a',
     ]);
     expect(findCondition(agent('a')?.status?.conditions, 'Ready')?.reason).toBe('Deleting');
@@ -184,6 +196,9 @@ describe('the deletion of an agent', () => {
     expect(summary(api)).toEqual(['patch agents bw-dev/a']);
     expect(agent('a')).toBeUndefined();
     expect(api.peek(AgentTriggers, 'bw-dev/b.t')).toBeDefined();
+    expect(api.peek(AgentSchedules, 'bw-dev/b.s')).toBeDefined();
+    expect(api.peek(AgentSkills, 'bw-dev/b.k')).toBeDefined();
+    expect(api.peek(AgentMemories, 'bw-dev/b-m')).toBeDefined();
     expect(api.peek(AgentRuns, 'bw-dev/b-1')?.metadata.deletionTimestamp).toBeUndefined();
   });
 

@@ -1,8 +1,12 @@
 /** Agent: slot, handle, and an orderly end. Its totals are written by src/controllers/totals, never here. */
+import { AgentMemories } from '../../api/v1alpha1/agent-memory.js';
 import { AgentRuns } from '../../api/v1alpha1/agent-run.js';
+import { AgentSchedules } from '../../api/v1alpha1/agent-schedule.js';
+import { AgentSkills } from '../../api/v1alpha1/agent-skill.js';
 import { AgentTriggers } from '../../api/v1alpha1/agent-trigger.js';
 import { Agents } from '../../api/v1alpha1/agent.js';
 import { objectKey } from '../../api/meta.js';
+import type { ResourceType } from '../../api/meta.js';
 import type { Box } from '../../api/v1alpha1/box.js';
 import type { Workspace } from '../../api/v1alpha1/workspace.js';
 import type { Cache, CacheChange, KubeApi } from '../../kube/types.js';
@@ -17,7 +21,7 @@ import type { ControllerPart } from '../shared/controller-part.js';
 import { deleteObjects } from '../shared/delete-objects.js';
 import { ensureFinalizer, releaseFinalizer } from '../shared/finalizer.js';
 import { BY_AGENT, agentIndexValue } from '../shared/informers.js';
-import type { AgentView, RunView, TriggerView } from '../shared/informers.js';
+import type { AgentChildView, AgentView } from '../shared/informers.js';
 import { setReady } from '../shared/ready.js';
 import { patchStatus } from '../shared/status-patch.js';
 import { AgentDirectory } from './directory.js';
@@ -31,8 +35,11 @@ export interface AgentDependencies {
     agents: Cache<AgentView>;
     boxes: Cache<Box>;
     workspaces: Cache<Workspace>;
-    triggers: Cache<TriggerView>;
-    runs: Cache<RunView>;
+    triggers: Cache<AgentChildView>;
+    schedules: Cache<AgentChildView>;
+    skills: Cache<AgentChildView>;
+    memories: Cache<AgentChildView>;
+    runs: Cache<AgentChildView>;
   };
 }
 
@@ -66,12 +73,23 @@ export function createAgentController(deps: AgentDependencies): ControllerPart {
 
 /** Children matter only when one is gone: an agent that is being deleted waits for the last. */
 function watchChildren({ caches }: AgentDependencies, enqueue: (key: string) => void): () => void {
-  const onGone = ({ previous, current }: CacheChange<TriggerView | RunView>) => {
+  const onGone = ({ previous, current }: CacheChange<AgentChildView>) => {
     if (current !== undefined || previous === undefined) return;
     const agent = caches.agents.get(agentIndexValue(previous.metadata.namespace, previous.spec.agent));
     if (agent?.metadata.deletionTimestamp !== undefined) enqueue(objectKey(agent.metadata));
   };
-  return all([caches.triggers.onChange(onGone), caches.runs.onChange(onGone)]);
+  return all(childrenOf(caches).map(([, cache]) => cache.onChange(onGone)));
+}
+
+/** What goes with an agent; first what could start another run. */
+function childrenOf(caches: AgentDependencies['caches']): readonly [ResourceType, Cache<AgentChildView>][] {
+  return [
+    [AgentTriggers, caches.triggers],
+    [AgentSchedules, caches.schedules],
+    [AgentRuns, caches.runs],
+    [AgentSkills, caches.skills],
+    [AgentMemories, caches.memories],
+  ];
 }
 
 /** deleted? -> finalizer -> slot, handle and Ready. */
@@ -103,18 +121,20 @@ function agentSteps(deps: AgentDependencies): readonly AgentStep[] {
 }
 
 /**
- * Triggers and runs first, so that every run is counted while the agent is there. A run that is created in the last
+ * Its objects first, so that every run is counted while the agent is there. A run that is created in the last
  * moment outlives the agent; the run controller ends it as AgentNotFound, and it counts for Box and Workspace.
  */
 async function finalizeAgent(deps: AgentDependencies, draft: AgentView, signal: AbortSignal): Promise<StepResult> {
   const { api, caches } = deps;
   const key = objectKey(draft.metadata);
-  const triggers = caches.triggers.byIndex(BY_AGENT, key);
-  const runs = caches.runs.byIndex(BY_AGENT, key);
-  await deleteObjects(api, AgentTriggers, triggers, signal);
-  await deleteObjects(api, AgentRuns, runs, signal);
-  if (triggers.length + runs.length > 0) {
-    const message = 'the agent is being deleted; it waits until its runs and triggers are gone';
+  let left = 0;
+  for (const [type, cache] of childrenOf(caches)) {
+    const children = cache.byIndex(BY_AGENT, key);
+    left += children.length;
+    await deleteObjects(api, type, children, signal);
+  }
+  if (left > 0) {
+    const message = 'the agent is being deleted; it waits until its runs and all else that belongs to it are gone';
     setReady(draft, { reason: 'Deleting', message }, deps.clock);
     return requeueAfter(DELETION_RECHECK_MS);
   }

@@ -48,6 +48,12 @@ function watchBox({ caches, counts }: BoxDependencies, enqueue: (key: string) =>
     caches.resourceQuotas,
     caches.limitRanges,
   ] as readonly Cache<{ metadata: ObjectMeta }>[];
+  const passing: readonly Cache<{ metadata: ObjectMeta }>[] = [
+    caches.runs,
+    caches.schedules,
+    caches.skills,
+    caches.memories,
+  ];
   return all([
     caches.boxes.onChange(({ key }) => enqueue(key)),
     caches.namespaces.onChange(({ key }) => enqueueNamespace(key)),
@@ -57,10 +63,12 @@ function watchBox({ caches, counts }: BoxDependencies, enqueue: (key: string) =>
     ...contents.map((cache) =>
       cache.onChange(({ current, previous }) => enqueueNamespace((current ?? previous)?.metadata.namespace)),
     ),
-    // Runs come and go often: they matter through the counts, and one by one only while a Box is being deleted.
-    caches.runs.onChange(({ previous, current }) => {
-      if (current === undefined) enqueueNamespace(previous?.metadata.namespace);
-    }),
+    // These change often and matter only while a Box is being deleted; runs matter through the counts.
+    ...passing.map((cache) =>
+      cache.onChange(({ previous, current }) => {
+        if (current === undefined) enqueueNamespace(previous?.metadata.namespace);
+      }),
+    ),
     counts.onChange(enqueueNamespace),
   ]);
 }

@@ -5,7 +5,7 @@ import type { LimitRange, Namespace, NetworkPolicy, ResourceQuota, ServiceAccoun
 import type { Cache, KubeApi } from '../../kube/types.js';
 import type { Logger } from '../../observability/logger.js';
 import type { Clock } from '../../runtime/clock.js';
-import type { AgentView, RunView, TriggerView } from '../shared/informers.js';
+import type { AgentChildView, AgentView, RunView, TriggerView } from '../shared/informers.js';
 import type { NetworkSettings } from './network-policies.js';
 
 /** What the run controller knows about a Box. */
@@ -32,6 +32,9 @@ export interface BoxCaches {
   workspaces: Cache<Workspace>;
   agents: Cache<AgentView>;
   triggers: Cache<TriggerView>;
+  schedules: Cache<AgentChildView>;
+  skills: Cache<AgentChildView>;
+  memories: Cache<AgentChildView>;
   runs: Cache<RunView>;
   namespaces: Cache<Namespace>;
   serviceAccounts: Cache<ServiceAccount>;

@@ -2,7 +2,10 @@
  * The end of a Box (DESIGN 3, "Exact numbers"): its runs, triggers and agents first, so that every run is counted while
  * its owners exist; then the namespace if it is ours; then the Box is released. Nothing waits for the garbage collector.
  */
+import { AgentMemories } from '../../api/v1alpha1/agent-memory.js';
 import { AgentRuns } from '../../api/v1alpha1/agent-run.js';
+import { AgentSchedules } from '../../api/v1alpha1/agent-schedule.js';
+import { AgentSkills } from '../../api/v1alpha1/agent-skill.js';
 import { AgentTriggers } from '../../api/v1alpha1/agent-trigger.js';
 import { Agents } from '../../api/v1alpha1/agent.js';
 import { Boxes } from '../../api/v1alpha1/box.js';
@@ -58,11 +61,14 @@ async function deleteChildren(
   isAdopted: boolean,
   signal: AbortSignal,
 ): Promise<boolean> {
-  // Triggers and agents first: nothing new starts while the runs go.
+  // Triggers, schedules and agents first: nothing new starts while the runs go.
   const kinds: [ResourceType, readonly Pick<KubeObject, 'metadata'>[]][] = [
     [AgentTriggers, caches.triggers.byIndex(BY_NAMESPACE, namespace)],
+    [AgentSchedules, caches.schedules.byIndex(BY_NAMESPACE, namespace)],
     [Agents, caches.agents.byIndex(BY_NAMESPACE, namespace)],
     [AgentRuns, caches.runs.byIndex(BY_NAMESPACE, namespace)],
+    [AgentSkills, caches.skills.byIndex(BY_NAMESPACE, namespace)],
+    [AgentMemories, caches.memories.byIndex(BY_NAMESPACE, namespace)],
   ];
   for (const [type, objects] of kinds) await deleteObjects(api, type, objects, signal);
   if (kinds.some(([, objects]) => objects.length > 0)) return true;
