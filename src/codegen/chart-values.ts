@@ -41,6 +41,14 @@ export const ChartValues = z.strictObject({
     replicas,
     resources: Resources,
     maxRunning: z.int().min(1).describe('Runs of the installation that may work at once.'),
+    retention: z.strictObject({
+      runsPerAgent: z.int().min(1).describe('Finished runs of an agent that are kept for maxAgeHours.'),
+      minAgeHours: z.int().min(1).describe('No run is removed for the number of its agent before this age.'),
+      maxAgeHours: z.int().min(1).describe('Finished runs are removed after this age.'),
+      maxFinished: z.int().min(1).describe('Finished runs of the installation.'),
+      boxMebibytes: z.int().min(1).describe('Stored inputs and transcripts of finished runs, each Box.'),
+      installationMebibytes: z.int().min(1).describe('Stored inputs and transcripts of finished runs.'),
+    }),
   }),
   clusterCidrs: z.array(z.string()).describe('Ranges of the cluster that runs must never reach.'),
   admission: z.strictObject({

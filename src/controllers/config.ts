@@ -1,8 +1,11 @@
 /** Settings of the controller process (environment `BOXWRIGHT_…`). */
 import { z } from 'zod';
 import { INTERNAL_PORT } from '../protocol/pod.js';
+import type { RetentionLimits } from './retention/plan.js';
 
 const CIDR = /^[0-9a-fA-F.:]+\/\d{1,3}$/;
+
+const count = (fallback: number, text: string) => z.coerce.number().int().min(1).default(fallback).describe(text);
 
 export const ControllerConfig = z.object({
   releaseNamespace: z.string().min(1).describe('Namespace of the installation: its Secrets and the Lease are there.'),
@@ -29,6 +32,12 @@ export const ControllerConfig = z.object({
     .max(100_000)
     .default(100)
     .describe('Runs of the whole installation that may work at once; further ones queue.'),
+  retentionRunsPerAgent: count(200, 'Finished runs of an agent that are kept for the whole of retentionMaxAgeHours.'),
+  retentionMinAgeHours: count(24, 'No run is removed for the number of its agent before this age.'),
+  retentionMaxAgeHours: count(720, 'Finished runs are removed after this age.'),
+  retentionMaxFinished: count(50_000, 'Finished runs of the installation; beyond it the oldest go.'),
+  retentionBoxMebibytes: count(16, 'Stored inputs and transcripts of the finished runs of a Box.'),
+  retentionInstallationMebibytes: count(128, 'Stored inputs and transcripts of the finished runs of the installation.'),
   clusterCidrs: z
     .string()
     .default('')
@@ -51,3 +60,18 @@ export const ControllerConfig = z.object({
   logLevel: z.enum(['error', 'warn', 'info', 'debug']).default('info').describe('Lowest level of the logs.'),
 });
 export type ControllerConfig = z.output<typeof ControllerConfig>;
+
+const HOUR_MS = 3_600_000;
+const MEBIBYTE = 1024 * 1024;
+
+/** The limits of retention in the units of its plan. */
+export function retentionLimits(config: ControllerConfig): RetentionLimits {
+  return {
+    runsPerAgent: config.retentionRunsPerAgent,
+    minAgeMs: config.retentionMinAgeHours * HOUR_MS,
+    maxAgeMs: config.retentionMaxAgeHours * HOUR_MS,
+    maxFinished: config.retentionMaxFinished,
+    boxBytes: config.retentionBoxMebibytes * MEBIBYTE,
+    installationBytes: config.retentionInstallationMebibytes * MEBIBYTE,
+  };
+}

@@ -100,7 +100,7 @@ function createMirrors(core: Core, create: InformerFactory) {
     keyUsage: createKeyUsage({ api, clock, log }),
     runWaiter: new KeyedWaiter(caches.AgentRun, clock),
     agentWaiter: new KeyedWaiter(caches.Agent, clock),
-    liveRuns: countLiveRuns(caches.AgentRun),
+    liveRuns: countLiveRuns(caches.AgentRun, config.maxFinishedRuns),
   };
 }
 

@@ -8,9 +8,12 @@ import { createAgentTriggerController } from '../controllers/agent-trigger/contr
 import { createAgentController } from '../controllers/agent/controller.js';
 import { createAPIKeyController } from '../controllers/api-key/controller.js';
 import { createBoxController } from '../controllers/box/controller.js';
+import { retentionLimits } from '../controllers/config.js';
 import type { ControllerConfig } from '../controllers/config.js';
 import { createInstallationController } from '../controllers/installation/controller.js';
 import { createJobSettings } from '../controllers/job-settings.js';
+import { createRetentionController } from '../controllers/retention/controller.js';
+import type { RetentionMetrics } from '../controllers/retention/metrics.js';
 import type { ControllerPart } from '../controllers/shared/controller-part.js';
 import * as informers from '../controllers/shared/informers.js';
 import { createTotalsController } from '../controllers/totals/controller.js';
@@ -55,6 +58,7 @@ export interface ControllerPartsDependencies {
   config: ControllerConfig;
   clock: Clock;
   log: Logger;
+  metrics: { retention: RetentionMetrics };
 }
 
 /** In no special order: every part is level-triggered and waits for what it needs. */
@@ -64,6 +68,7 @@ export function createControllerParts({
   config,
   clock,
   log,
+  metrics,
 }: ControllerPartsDependencies): ControllerPart[] {
   const common = { api, caches, clock, log };
   const namespace = config.releaseNamespace;
@@ -90,6 +95,7 @@ export function createControllerParts({
     runs.runs,
     runs.admission,
     createTotalsController({ ...common, releaseNamespace: namespace }),
+    createRetentionController({ ...common, limits: retentionLimits(config), metrics: metrics.retention }),
   ];
 }
 

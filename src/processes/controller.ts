@@ -5,6 +5,7 @@
 import type { Registry } from 'prom-client';
 import { loadConfig } from '../config/env.js';
 import { ControllerConfig } from '../controllers/config.js';
+import { createRetentionMetrics } from '../controllers/retention/metrics.js';
 import { createKubeApi } from '../kube/client.js';
 import { createInformer } from '../kube/informer.js';
 import { leaderOnlyWrites } from '../kube/leader-only-writes.js';
@@ -55,9 +56,10 @@ export function createControllerProcess(deps: ControllerProcessDeps): Controller
     return informer;
   });
   const metrics = createControllerMetrics(registry);
+  const partMetrics = { retention: createRetentionMetrics(registry) };
   const api = leaderOnlyWrites(deps.api, () => elector.isLeading());
   const work = new LeaderWork({
-    parts: createControllerParts({ api, caches, config, clock, log }),
+    parts: createControllerParts({ api, caches, config, clock, log, metrics: partMetrics }),
     replays,
     clock,
     log,

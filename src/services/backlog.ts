@@ -15,17 +15,31 @@ export interface LiveCounts {
   installation(): LiveCount;
   box(box: string): LiveCount;
   agent(box: string, agent: string): LiveCount;
+  /** Whether more finished runs are stored than retention can be behind with. */
+  isFinishedFull(): boolean;
 }
+
+/** Retention removes what is above its maximum; this far above it, it may not: those runs ended within the hour. */
+const FINISHED_SLACK = 1.2;
+const DEFAULT_MAX_FINISHED = 50_000;
 
 const NOTHING: LiveCount = { runs: 0, bytes: 0 };
 
-/** Counts the runs without an outcome in the cache from now on. */
-export function countLiveRuns(runs: Pick<Cache<RunView>, 'onChange' | 'values'>): LiveCounts {
+/** Counts the runs without an outcome in the cache from now on, and how many have one. */
+export function countLiveRuns(
+  runs: Pick<Cache<RunView>, 'onChange' | 'values'>,
+  maxFinished = DEFAULT_MAX_FINISHED,
+): LiveCounts {
+  let finished = 0;
   const installation: LiveCount = { runs: 0, bytes: 0 };
   const boxes = new Map<string, LiveCount>();
   const agents = new Map<string, LiveCount>();
   const count = (run: RunView | undefined, sign: 1 | -1) => {
-    if (run === undefined || run.terminal) return;
+    if (run === undefined) return;
+    if (run.terminal) {
+      finished += sign;
+      return;
+    }
     add(installation, run, sign);
     addTo(boxes, run.box, run, sign);
     addTo(agents, `${run.box}.${run.agent}`, run, sign);
@@ -39,6 +53,7 @@ export function countLiveRuns(runs: Pick<Cache<RunView>, 'onChange' | 'values'>)
     installation: () => installation,
     box: (box) => boxes.get(box) ?? NOTHING,
     agent: (box, agent) => agents.get(`${box}.${agent}`) ?? NOTHING,
+    isFinishedFull: () => finished >= maxFinished * FINISHED_SLACK,
   };
 }
 

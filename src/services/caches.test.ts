@@ -81,6 +81,18 @@ test('live runs are counted by agent, Box and installation; an ended or removed 
   expect(counts.box('rival-box')).toEqual({ runs: 0, bytes: 0 });
 });
 
+test('finished runs have a maximum as well, a fifth above that of retention', () => {
+  const harness = new McpHarness();
+  const counts = countLiveRuns(harness.caches.AgentRun, 5);
+  for (let i = 0; i < 5; i++) harness.seedRun('acme-box', `greeter-${i}`, { status: { phase: 'done' } });
+  harness.seedRun('acme-box', 'greeter-5');
+  expect(counts.isFinishedFull()).toBe(false);
+  harness.seedRun('acme-box', 'greeter-5', { status: { phase: 'error' } });
+  expect(counts.isFinishedFull()).toBe(true);
+  harness.api.vanish(AgentRuns, 'bw-acme-box/greeter-0');
+  expect(counts.isFinishedFull()).toBe(false);
+});
+
 describe('KeyedWaiter', () => {
   const setup = () => {
     const harness = new McpHarness();

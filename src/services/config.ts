@@ -19,6 +19,12 @@ export const ApiConfig = z.object({
   podIp: z.string().optional().describe('Address of this pod.'),
   apiPort: port(API_PORT, 'Port of the public side: MCP endpoint and trigger URLs.'),
   internalPort: port(INTERNAL_PORT, 'Port for health, metrics and calls between API pods.'),
+  maxFinishedRuns: z.coerce
+    .number()
+    .int()
+    .min(1)
+    .default(50_000)
+    .describe('Finished runs that retention leaves in the cluster; a fifth above it trigger URLs turn calls away.'),
   logLevel: z.enum(['error', 'warn', 'info', 'debug']).default('info').describe('Lowest level of the logs.'),
 });
 export type ApiConfig = z.output<typeof ApiConfig>;

@@ -46,6 +46,7 @@ test('what is too large for one chunk is split in order', async () => {
     state: 'full',
     chunks: chunks.length,
     bytes: chunks.reduce((sum, { bytes }) => sum + bytes, 0),
+    storedBytes: chunks.reduce((sum, { data }) => sum + data.length, 0),
   });
 });
 

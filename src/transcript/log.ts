@@ -35,6 +35,8 @@ export interface TranscriptSummary {
   chunks: number;
   /** Before compression. */
   bytes: number;
+  /** As stored: compressed, in base64. */
+  storedBytes: number;
 }
 
 export class TranscriptLog {
@@ -45,6 +47,7 @@ export class TranscriptLog {
   #ack = 0;
   #chunks = 0;
   #bytes = 0;
+  #storedBytes = 0;
   #truncated = false;
   #hasOutput = false;
 
@@ -73,7 +76,12 @@ export class TranscriptLog {
   }
 
   get summary(): TranscriptSummary {
-    return { state: this.#truncated ? 'truncated' : 'full', chunks: this.#chunks, bytes: this.#bytes };
+    return {
+      state: this.#truncated ? 'truncated' : 'full',
+      chunks: this.#chunks,
+      bytes: this.#bytes,
+      storedBytes: this.#storedBytes,
+    };
   }
 
   /**
@@ -139,6 +147,7 @@ export class TranscriptLog {
     }
     this.#chunks += 1;
     this.#bytes += part.bytes;
+    this.#storedBytes += part.data.length;
     this.#acknowledge(part.events);
     return true;
   }
@@ -156,6 +165,7 @@ export class TranscriptLog {
   async #adopt(chunk: StoredChunk): Promise<void> {
     this.#chunks += 1;
     this.#bytes += chunk.spec.bytes;
+    this.#storedBytes += chunk.spec.data.length;
     let events: RunEvent[];
     try {
       events = await decodeChunk(chunk.spec);

@@ -8,13 +8,15 @@ interface Counts {
   agent?: Partial<BacklogCount>;
   box?: Partial<BacklogCount>;
   installation?: Partial<BacklogCount>;
+  finishedFull?: boolean;
 }
 
-function exceeded({ agent, box, installation }: Counts) {
+function exceeded({ agent, box, installation, finishedFull = false }: Counts) {
   const reader = {
     agent: () => ({ ...NONE, ...agent }),
     box: () => ({ ...NONE, ...box }),
     installation: () => ({ ...NONE, ...installation }),
+    isFinishedFull: () => finishedFull,
   };
   return exceededBacklog(reader, { box: 'b', agent: 'a' });
 }
@@ -31,6 +33,7 @@ describe('exceededBacklog', () => {
     ['a Box holds 64 MiB', { box: { bytes: 64 * MIB } }, 'box'],
     ['an installation has room for its 20,000th run', { installation: { runs: 19_999 } }, undefined],
     ['an installation holds 20,000 runs', { installation: { runs: 20_000 } }, 'installation'],
+    ['an installation holds more finished runs than it may', { finishedFull: true }, 'installation'],
     ['an installation holds 256 MiB', { installation: { bytes: 256 * MIB } }, 'installation'],
   ])('%s', (_name, counts, expected) => expect(exceeded(counts)).toBe(expected));
 
@@ -39,6 +42,7 @@ describe('exceededBacklog', () => {
     exceededBacklog(
       {
         installation: () => NONE,
+        isFinishedFull: () => false,
         box: (box) => (asked.push(box), NONE),
         agent: (box, agent) => (asked.push(`${box}.${agent}`), NONE),
       },

@@ -15,6 +15,8 @@ export interface BacklogReader {
   installation(): BacklogCount;
   box(box: string): BacklogCount;
   agent(box: string, agent: string): BacklogCount;
+  /** Whether so many finished runs are stored that no new one may come, because none may be removed yet. */
+  isFinishedFull(): boolean;
 }
 
 /** Each limit is the count at which the next call is turned away. */
@@ -39,7 +41,7 @@ export function exceededBacklog(
   ref: AgentRef,
   limits: BacklogLimits = BACKLOG_LIMITS,
 ): BacklogScope | undefined {
-  if (isFull(reader.installation(), limits.installation)) return 'installation';
+  if (reader.isFinishedFull() || isFull(reader.installation(), limits.installation)) return 'installation';
   if (isFull(reader.box(ref.box), limits.box)) return 'box';
   const half: BacklogCount = { runs: limits.box.runs / 2, bytes: limits.box.bytes / 2 };
   return isFull(reader.agent(ref.box, ref.agent), half) ? 'agent' : undefined;

@@ -31,7 +31,12 @@ function setup(startRun?: FireDeps['startRun'], boxRuns = 0) {
   const started: StartRunRequest[] = [];
   const deps: FireDeps = {
     clock,
-    backlog: { installation: () => NONE, agent: () => NONE, box: () => ({ runs: boxRuns, bytes: 0 }) },
+    backlog: {
+      isFinishedFull: () => false,
+      installation: () => NONE,
+      agent: () => NONE,
+      box: () => ({ runs: boxRuns, bytes: 0 }),
+    },
     startRun: (run, signal) => {
       started.push(run);
       return (

@@ -30,14 +30,21 @@ export const BY_RUN = 'run';
 /** Pods that no node can take, by namespace. */
 export const UNSCHEDULABLE = 'unschedulable';
 
-/** An AgentRun without its texts: `spec.message`, `spec.input` and `status.output` are never in the cache. */
-export type RunView = AgentRun;
+/** An AgentRun without its texts: `spec.message`, `spec.input`, `status.output` and `status.pending` are never in the cache. */
+export type RunView = AgentRun & {
+  /** Stored size of `spec.input.data`; absent without data. */
+  inputDataBytes?: number;
+  /** The run ended with a question or an approval that is still to be answered. */
+  waitsForAnswer?: boolean;
+};
 
 export function projectRun(run: AgentRun): RunView {
-  const { message: _message, input: _input, actor: _actor, sessionTitle: _title, ...spec } = run.spec;
+  const { message: _message, input, actor: _actor, sessionTitle: _title, ...spec } = run.spec;
   const view: RunView = { apiVersion: run.apiVersion, kind: run.kind, metadata: slimMeta(run.metadata), spec };
+  if (input?.data !== undefined) view.inputDataBytes = input.data.length;
   if (run.status === undefined) return view;
-  const { output: _output, conditions, ...status } = run.status;
+  const { output: _output, pending, conditions, ...status } = run.status;
+  if (pending !== undefined) view.waitsForAnswer = true;
   // Conditions of an ended run are never written again by this controller.
   const kept = conditions === undefined || isTerminal(run) ? {} : { conditions };
   return { ...view, status: { ...status, ...kept } };

@@ -137,6 +137,7 @@ export class WebhookServer {
         agent: () => this.backlog.agent,
         box: () => this.backlog.box,
         installation: () => this.backlog.installation,
+        isFinishedFull: () => false,
       },
       startRun: (request, signal) => startRun({ api, clock, lastOfSession: () => undefined }, request, signal),
       metrics: { called: (outcome) => void effects.outcomes.push(outcome) },

@@ -1,0 +1,203 @@
+import { chunkName } from '../../api/names.js';
+import { AgentRunChunks } from '../../api/v1alpha1/agent-run-chunk.js';
+import { AgentRuns } from '../../api/v1alpha1/agent-run.js';
+import type { AgentRun } from '../../api/v1alpha1/agent-run.js';
+import { Jobs } from '../../kube/core-types.js';
+import { FakeClock } from '../../../test/builders/fake-clock.js';
+import { recordingLog } from '../../../test/builders/log.js';
+import { apiError, RecordingApi } from '../../../test/builders/recording-api.js';
+import { NAMESPACE, makeJob, makeRun } from '../../../test/builders/run-objects.js';
+import { jobInformer, runInformer } from '../agent-run/views.js';
+import { ACTIONS_AT_ONCE, createRetentionController } from './controller.js';
+import type { RetentionLevels } from './metrics.js';
+import type { TranscriptArchive } from './remove.js';
+
+const HOUR = 3_600_000;
+
+function setUp(archive?: TranscriptArchive) {
+  const clock = new FakeClock();
+  const api = new RecordingApi({ clock });
+  const { log, lines } = recordingLog();
+  const acted: string[] = [];
+  const levels: RetentionLevels[] = [];
+  const caches = { runs: api.informer(runInformer), jobs: api.informer(jobInformer) };
+  const part = createRetentionController({
+    api,
+    clock,
+    log,
+    caches,
+    archive,
+    limits: {
+      runsPerAgent: 1,
+      minAgeMs: 24 * HOUR,
+      maxAgeMs: 720 * HOUR,
+      maxFinished: 2000,
+      boxBytes: 1000,
+      installationBytes: 5000,
+    },
+    metrics: { acted: (what, rule) => acted.push(`${what} ${rule}`), levels: (now) => levels.push(now) },
+  });
+  const pass = () => part.reconcile('installation', new AbortController().signal);
+  const writes = () =>
+    api.writes.splice(0).map(({ verb, resource, key }) => `${verb} ${resource} ${key.split('/')[1]}`);
+  return { clock, api, part, pass, writes, acted, levels, lines };
+}
+
+function finished(clock: FakeClock, name: string, hours: number, parts: Partial<AgentRun['spec']> = {}): AgentRun {
+  return makeRun(name, {
+    spec: parts,
+    status: {
+      phase: 'done',
+      usageFinal: true,
+      finishedAt: new Date(clock.now() - hours * HOUR).toISOString(),
+      transcript: { state: 'full', chunks: 2, bytes: 900, storedBytes: 600 },
+    },
+  });
+}
+
+const INPUT = { encoding: 'gzip', bytes: 9000, sha256: 'aa', data: 'x'.repeat(500) } as const;
+
+describe('retention', () => {
+  it('deletes chunks and Job by name before the run, and leaves the run to its finalizer', async () => {
+    const { clock, api, pass, writes, acted } = setUp();
+    const run = finished(clock, 'old', 721);
+    api.seed(AgentRuns, run);
+    api.seed(Jobs, makeJob(run));
+    await expect(pass()).resolves.toEqual({ requeueAfterMs: 60_000 });
+    expect(writes()).toEqual([
+      `delete agentrunchunks ${chunkName('old', 0)}`,
+      `delete agentrunchunks ${chunkName('old', 1)}`,
+      'delete jobs old',
+      'delete agentruns old',
+    ]);
+    expect(api.peek(AgentRuns, `${NAMESPACE}/old`)?.metadata).toMatchObject({
+      deletionTimestamp: expect.any(String),
+      finalizers: ['boxwright.dev/fold'],
+    });
+    expect(acted).toEqual(['remove age']);
+    expect(api.reads).toEqual([]);
+  });
+
+  it('asks once: a run that is on its way out is not deleted again', async () => {
+    const { clock, api, pass, writes } = setUp();
+    api.seed(AgentRuns, finished(clock, 'old', 721));
+    await pass();
+    writes();
+    await pass();
+    await clock.advance(60_000);
+    await pass();
+    expect(writes()).toEqual([]);
+  });
+
+  it('takes input and transcript of the oldest run when the Box is full, and the run says so', async () => {
+    const { clock, api, pass, writes, acted } = setUp();
+    api.seed(AgentRuns, finished(clock, 'old', 3, { input: INPUT }));
+    api.seed(AgentRuns, finished(clock, 'new', 2));
+    api.seed(AgentRunChunks, {
+      apiVersion: 'boxwright.dev/v1alpha1',
+      kind: 'AgentRunChunk',
+      metadata: { name: chunkName('old', 0), namespace: NAMESPACE },
+      spec: { run: 'old', runUid: 'uid-old', seq: 0, bytes: 1, sha256: '', data: '' },
+    });
+    await pass();
+    expect(writes()).toEqual([
+      `delete agentrunchunks ${chunkName('old', 0)}`,
+      `delete agentrunchunks ${chunkName('old', 1)}`,
+      'patch agentruns old',
+      'patch agentruns/status old',
+    ]);
+    const run = api.peek(AgentRuns, `${NAMESPACE}/old`);
+    expect(run?.spec.input).toEqual({ encoding: 'gzip', bytes: 9000, sha256: 'aa' });
+    expect(run?.status?.transcript).toEqual({ state: 'expired', chunks: 0, bytes: 0, storedBytes: 0 });
+    expect(acted).toEqual(['expire box-bytes']);
+    await pass();
+    expect(writes()).toEqual([]);
+  });
+
+  it('writes nothing while everything fits, pass after pass', async () => {
+    const { clock, api, pass, writes, levels } = setUp();
+    api.seed(AgentRuns, finished(clock, 'new', 2));
+    api.seed(AgentRuns, makeRun('works'));
+    for (let i = 0; i < 5; i++) {
+      await pass();
+      await clock.advance(60_000);
+    }
+    expect(writes()).toEqual([]);
+    expect(levels[0]).toEqual({ finishedRuns: 1, heldRuns: 0, storedBytes: 600, due: 0 });
+  });
+
+  it('does not touch what the gateway may still write', async () => {
+    const { clock, api, pass, writes } = setUp();
+    for (const name of ['a', 'b']) {
+      const run = finished(clock, name, 0);
+      api.seed(AgentRuns, { ...run, status: { ...run.status, phase: 'done', usageFinal: false } });
+    }
+    await pass();
+    expect(writes()).toEqual([]);
+    await clock.advance(121_000);
+    await pass();
+    expect(writes()).toContain('patch agentruns/status a');
+  });
+
+  it('paces itself: one batch a pass, and the next one soon', async () => {
+    const { clock, api, pass, writes } = setUp();
+    for (let i = 0; i < ACTIONS_AT_ONCE + 3; i++) {
+      api.seed(AgentRuns, makeRun(`r${i}`, { status: { phase: 'done', finishedAt: '2020-01-01T00:00:00Z' } }));
+    }
+    await expect(pass()).resolves.toEqual({ requeueAfterMs: 500 });
+    expect(writes()).toHaveLength(ACTIONS_AT_ONCE);
+    await expect(pass()).resolves.toEqual({ requeueAfterMs: 60_000 });
+    expect(writes()).toHaveLength(3);
+    expect(clock.now()).toBeGreaterThan(0);
+  });
+
+  it('goes on with the other runs when one write fails, and tries that one again', async () => {
+    const { clock, api, pass, writes } = setUp();
+    for (const name of ['a', 'b']) api.seed(AgentRuns, finished(clock, name, 721));
+    api.failNext({ verb: 'delete', resource: 'agentruns', error: apiError(500, 'InternalError') });
+    await expect(pass()).rejects.toThrow('injected by the test');
+    expect(api.peek(AgentRuns, `${NAMESPACE}/b`)?.metadata.deletionTimestamp).toBeDefined();
+    writes();
+    await pass();
+    expect(writes().filter((write) => write.startsWith('delete agentruns '))).toHaveLength(1);
+  });
+
+  it('stores what goes in the archive first, and the run says where it is', async () => {
+    const stored: string[] = [];
+    const { clock, api, pass } = setUp({
+      storeNow: (run) => {
+        stored.push(`${run.metadata.name} with ${run.status?.transcript?.chunks} chunks`);
+        return Promise.resolve('stored');
+      },
+    });
+    for (const [name, hours] of [
+      ['gone', 721],
+      ['old', 3],
+      ['new', 2],
+    ] as const)
+      api.seed(AgentRuns, finished(clock, name, hours));
+    await pass();
+    expect(stored).toEqual(['gone with 2 chunks', 'old with 2 chunks']);
+    expect(api.peek(AgentRuns, `${NAMESPACE}/old`)?.status?.transcript?.state).toBe('archived');
+  });
+
+  it('deletes nothing that the archive could not store', async () => {
+    const { clock, api, pass, writes } = setUp({ storeNow: () => Promise.reject(new Error('no connection')) });
+    api.seed(AgentRuns, finished(clock, 'gone', 721));
+    await expect(pass()).rejects.toThrow('no connection');
+    expect(writes()).toEqual([]);
+  });
+
+  it('comes at once when much has ended', () => {
+    const { clock, api, part } = setUp();
+    const pokes: string[] = [];
+    part.watch((key) => pokes.push(key));
+    expect(pokes).toEqual(['installation']);
+    api.seed(AgentRuns, finished(clock, 'small', 0));
+    expect(pokes).toHaveLength(1);
+    const large = finished(clock, 'large', 0);
+    const transcript = { state: 'full' as const, chunks: 9, bytes: 4e6, storedBytes: 1_100_000 };
+    api.seed(AgentRuns, { ...large, status: { ...large.status, phase: 'done', transcript } });
+    expect(pokes).toHaveLength(2);
+  });
+});

@@ -1,0 +1,122 @@
+/** Retention (DESIGN 8): looks at all finished runs from time to time, and sooner when many have ended. Caches only. */
+import { isTerminal } from '../../api/run-status.js';
+import type { Cache, KubeApi } from '../../kube/types.js';
+import type { Logger } from '../../observability/logger.js';
+import type { Clock } from '../../runtime/clock.js';
+import type { ReconcileResult } from '../../runtime/controller.js';
+import type { JobView, RunView } from '../agent-run/views.js';
+import { objectKey } from '../../api/meta.js';
+import type { ControllerPart } from '../shared/controller-part.js';
+import type { RetentionMetrics } from './metrics.js';
+import { planRetention } from './plan.js';
+import type { RetentionAction, RetentionLimits } from './plan.js';
+import { Remover } from './remove.js';
+import type { TranscriptArchive } from './remove.js';
+import { finishedRuns, storedBytesOf } from './stored.js';
+
+export interface RetentionDependencies {
+  api: Pick<KubeApi, 'patch' | 'delete'>;
+  clock: Clock;
+  log: Logger;
+  caches: { runs: Cache<RunView>; jobs: Pick<Cache<JobView>, 'get'> };
+  limits: RetentionLimits;
+  metrics: RetentionMetrics;
+  /** Absent when the installation has none. */
+  archive?: TranscriptArchive | undefined;
+}
+
+/** A pass over 50,000 runs takes some 50 ms: rules of age need no more often. */
+const PASS_MS = 60_000;
+/** Actions of one pass; while more are due, the next pass follows after the pause. */
+export const ACTIONS_AT_ONCE = 500;
+const PAUSE_MS = 500;
+const PARALLEL = 16;
+/** What ended since the last pass and makes the next one come at once. */
+const RUNS_UNTIL_PASS = 500;
+const BYTES_UNTIL_PASS = 1024 * 1024;
+/** The cache shows a removal within moments; until then the run is not asked for again. */
+const ASKED_MS = 30_000;
+
+const WHOLE_INSTALLATION = 'installation';
+
+export function createRetentionController(deps: RetentionDependencies): ControllerPart {
+  const retention = new Retention(deps);
+  return {
+    name: 'retention',
+    workers: 1,
+    watch: (enqueue) => retention.watch(() => enqueue(WHOLE_INSTALLATION)),
+    reconcile: (_key, signal) => retention.pass(signal),
+  };
+}
+
+class Retention {
+  readonly #remover: Remover;
+  /** Key of a run -> its version when it was dealt with, and until when that counts. */
+  readonly #asked = new Map<string, { version: string | undefined; until: number }>();
+  #runsSince = 0;
+  #bytesSince = 0;
+
+  constructor(private readonly deps: RetentionDependencies) {
+    this.#remover = new Remover({ api: deps.api, jobs: deps.caches.jobs, archive: deps.archive });
+  }
+
+  watch(poke: () => void): () => void {
+    poke();
+    return this.deps.caches.runs.onChange(({ previous, current }) => {
+      if (current === undefined || !isTerminal(current)) return;
+      const before = previous === undefined || !isTerminal(previous) ? 0 : storedBytesOf(previous);
+      if (before === 0) this.#runsSince += 1;
+      this.#bytesSince += Math.max(0, storedBytesOf(current) - before);
+      if (this.#runsSince >= RUNS_UNTIL_PASS || this.#bytesSince >= BYTES_UNTIL_PASS) poke();
+    });
+  }
+
+  async pass(signal: AbortSignal): Promise<ReconcileResult> {
+    this.#runsSince = 0;
+    this.#bytesSince = 0;
+    this.#forgetOld();
+    const { clock, caches, limits, metrics, log } = this.deps;
+    const runs = [...caches.runs.values()].filter((run) => !this.#isAsked(run));
+    const finished = finishedRuns(runs, clock.now());
+    const { actions, held, storedBytes } = planRetention(finished, limits, clock.now());
+    metrics.levels({ finishedRuns: finished.length, heldRuns: held, storedBytes, due: actions.length });
+    if (held > 0) log.warn({ held, maxFinished: limits.maxFinished }, 'too many runs ended within the last hour');
+    await this.#act(actions.slice(0, ACTIONS_AT_ONCE), signal);
+    return { requeueAfterMs: actions.length > ACTIONS_AT_ONCE ? PAUSE_MS : PASS_MS };
+  }
+
+  /** All of them, also when one fails; then rejects with the first failure, and the next pass repeats what failed. */
+  async #act(actions: RetentionAction[], signal: AbortSignal): Promise<void> {
+    const failures: unknown[] = [];
+    const queue = actions.values();
+    const work = async () => {
+      for (const action of queue) {
+        if (signal.aborted) return;
+        await this.#actOn(action, signal).catch((error: unknown) => failures.push(error));
+      }
+    };
+    await Promise.all(Array.from({ length: Math.min(PARALLEL, actions.length) }, work));
+    if (failures.length > 0) throw failures[0];
+  }
+
+  async #actOn(action: RetentionAction, signal: AbortSignal): Promise<void> {
+    const run = this.deps.caches.runs.get(action.key);
+    if (run === undefined || !isTerminal(run) || run.metadata.deletionTimestamp !== undefined) return;
+    if (action.do === 'remove') await this.#remover.remove(run, signal);
+    else await this.#remover.expire(run, signal);
+    this.deps.metrics.acted(action.do, action.rule);
+    const until = this.deps.clock.monotonic() + ASKED_MS;
+    this.#asked.set(action.key, { version: run.metadata.resourceVersion, until });
+  }
+
+  /** Whether the cache still shows the run as it was before it was dealt with. */
+  #isAsked(run: RunView): boolean {
+    const asked = this.#asked.get(objectKey(run.metadata));
+    return asked !== undefined && asked.version === run.metadata.resourceVersion;
+  }
+
+  #forgetOld(): void {
+    const now = this.deps.clock.monotonic();
+    for (const [key, { until }] of this.#asked) if (until <= now) this.#asked.delete(key);
+  }
+}

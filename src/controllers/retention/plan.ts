@@ -1,0 +1,135 @@
+/**
+ * Which finished runs go, and which lose their stored input and transcript (DESIGN 8, Limits and retention). Pure: finished
+ * runs in, actions out. Whoever was told the id of a run an hour ago still finds it, whatever the rules of number say.
+ */
+
+/** A finished run that is not being deleted. */
+export interface FinishedRun {
+  /** namespace/name. */
+  key: string;
+  namespace: string;
+  agent: string;
+  /** Milliseconds since the epoch. */
+  finishedAt: number;
+  /** A run of its session waits or works, or its session waits for an answer: the transcript may be needed to go on. */
+  sessionOpen: boolean;
+  /** Stored input and transcript, as the API server keeps them; 0 while they cannot be removed yet. */
+  storedBytes: number;
+}
+
+export interface RetentionLimits {
+  /** Newest finished runs of an agent that are always kept up to `maxAgeMs`. */
+  runsPerAgent: number;
+  /** No run goes by the rule of `runsPerAgent` before this age. */
+  minAgeMs: number;
+  /** Every run goes after this age. */
+  maxAgeMs: number;
+  /** Finished runs of the installation. */
+  maxFinished: number;
+  /** Stored inputs and transcripts of a Box; open sessions have as much again for themselves. */
+  boxBytes: number;
+  /** Stored inputs and transcripts of the installation. */
+  installationBytes: number;
+}
+
+/** Nobody's run goes within this time, also when the installation holds too many: new calls are turned away instead. */
+export const HELD_MS = 3_600_000;
+
+export type RemovalRule = 'per-agent' | 'age' | 'installation';
+export type ExpiryRule = 'box-bytes' | 'installation-bytes';
+
+export type RetentionAction =
+  | { do: 'remove'; key: string; rule: RemovalRule }
+  /** The run stays; its input and its transcript go. */
+  | { do: 'expire'; key: string; rule: ExpiryRule };
+
+export interface RetentionPlan {
+  /** Oldest first within each rule. */
+  actions: RetentionAction[];
+  /** Runs above `maxFinished` that may not go yet. */
+  held: number;
+  /** Stored bytes of all runs, before the actions. */
+  storedBytes: number;
+}
+
+export function planRetention(runs: readonly FinishedRun[], limits: RetentionLimits, now: number): RetentionPlan {
+  const oldestFirst = [...runs].sort(byAge);
+  const aged = removalsByAge(oldestFirst, limits, now);
+  const kept = oldestFirst.filter((run) => !aged.has(run));
+  const excess = Math.max(0, kept.length - limits.maxFinished);
+  const capped = new Set(openLast(kept.filter((run) => now - run.finishedAt >= HELD_MS)).slice(0, excess));
+  const left = kept.filter((run) => !capped.has(run));
+  const expired = new Map<FinishedRun, ExpiryRule>();
+  for (const run of beyondBoxBytes(left, limits.boxBytes)) expired.set(run, 'box-bytes');
+  const stored = left.filter((run) => !expired.has(run));
+  for (const run of beyond(openLast(stored), limits.installationBytes)) expired.set(run, 'installation-bytes');
+  return {
+    actions: [
+      ...[...aged].map(([{ key }, rule]) => ({ do: 'remove' as const, key, rule })),
+      ...[...capped].map(({ key }) => ({ do: 'remove' as const, key, rule: 'installation' as const })),
+      ...[...expired].map(([{ key }, rule]) => ({ do: 'expire' as const, key, rule })),
+    ],
+    held: excess - capped.size,
+    storedBytes: bytesOf(runs),
+  };
+}
+
+function byAge(a: FinishedRun, b: FinishedRun): number {
+  return a.finishedAt - b.finishedAt || (a.key < b.key ? -1 : 1);
+}
+
+/** Runs of open sessions behind all others, each part in its order. */
+function openLast(runs: readonly FinishedRun[]): FinishedRun[] {
+  return [...runs.filter((run) => !run.sessionOpen), ...runs.filter((run) => run.sessionOpen)];
+}
+
+/** An open session keeps its runs; only the maximum of the installation is stronger. */
+function removalsByAge(
+  oldestFirst: readonly FinishedRun[],
+  limits: RetentionLimits,
+  now: number,
+): Map<FinishedRun, RemovalRule> {
+  const removals = new Map<FinishedRun, RemovalRule>();
+  const left = countBy(oldestFirst, agentOf);
+  for (const run of oldestFirst) {
+    const age = now - run.finishedAt;
+    const newer = (left.get(agentOf(run)) ?? 0) - 1;
+    left.set(agentOf(run), newer);
+    if (run.sessionOpen) continue;
+    if (age > limits.maxAgeMs) removals.set(run, 'age');
+    else if (newer >= limits.runsPerAgent && age > limits.minAgeMs) removals.set(run, 'per-agent');
+  }
+  return removals;
+}
+
+function agentOf(run: FinishedRun): string {
+  return `${run.namespace}/${run.agent}`;
+}
+
+function beyondBoxBytes(oldestFirst: readonly FinishedRun[], limit: number): FinishedRun[] {
+  const parts = Map.groupBy(oldestFirst, (run) => `${run.namespace} ${run.sessionOpen}`);
+  return [...parts.values()].flatMap((runs) => beyond(runs, limit));
+}
+
+/** The first runs of the list whose stored bytes have to go so that the rest fits. */
+function beyond(runs: readonly FinishedRun[], limit: number): FinishedRun[] {
+  let total = bytesOf(runs);
+  const out: FinishedRun[] = [];
+  for (const run of runs) {
+    if (total <= limit) break;
+    if (run.storedBytes === 0) continue;
+    out.push(run);
+    total -= run.storedBytes;
+  }
+  return out;
+}
+
+function bytesOf(runs: readonly FinishedRun[]): number {
+  return runs.reduce((sum, run) => sum + run.storedBytes, 0);
+}
+
+function countBy<T>(items: readonly T[], keyOf: (item: T) => string): Map<string, number> {
+  const counts = new Map<string, number>();
+  for (const item of items) counts.set(keyOf(item), (counts.get(keyOf(item)) ?? 0) + 1);
+  return counts;
+}

@@ -1,0 +1,90 @@
+/**
+ * The writes of retention. Chunks and Job are deleted by name before their run: the garbage collector is slow and only the
+ * backstop (DESIGN 8). The run itself goes through its finalizer, so that it is counted before it is gone (DESIGN 3).
+ */
+import { chunkName } from '../../api/names.js';
+import { objectKey } from '../../api/meta.js';
+import { AgentRunChunks } from '../../api/v1alpha1/agent-run-chunk.js';
+import { AgentRuns } from '../../api/v1alpha1/agent-run.js';
+import { Jobs } from '../../kube/core-types.js';
+import { isConflict, isNotFound } from '../../kube/errors.js';
+import type { Cache, KubeApi } from '../../kube/types.js';
+import type { JobView, RunView } from '../agent-run/views.js';
+import { refOf } from '../shared/finalizer.js';
+import { chunksOf } from './stored.js';
+
+/** Where transcripts stay readable after they left the cluster. */
+export interface TranscriptArchive {
+  /** Resolves when it has the finished run, or never needs it; rejects while it cannot be reached. */
+  storeNow(run: RunView, signal: AbortSignal): Promise<'stored' | 'needless'>;
+}
+
+export interface RemoverDependencies {
+  api: Pick<KubeApi, 'patch' | 'delete'>;
+  jobs: Pick<Cache<JobView>, 'get'>;
+  /** Absent when the installation has none. */
+  archive?: TranscriptArchive | undefined;
+}
+
+export class Remover {
+  constructor(private readonly deps: RemoverDependencies) {}
+
+  /** Asks for the deletion of the run, after what belongs to it. Repeating it is harmless. */
+  async remove(run: RunView, signal: AbortSignal): Promise<void> {
+    await this.deps.archive?.storeNow(run, signal);
+    await this.#deleteChunks(run, signal);
+    await this.#deleteJob(run, signal);
+    const { uid } = run.metadata;
+    const only = uid === undefined ? {} : { uid };
+    const options = { ...only, propagationPolicy: 'Background', signal } as const;
+    await ignoreGone(this.deps.api.delete(AgentRuns, refOf(run.metadata), options));
+  }
+
+  /** Takes input and transcript of a run that stays. After a crash in between the next pass does it again. */
+  async expire(run: RunView, signal: AbortSignal): Promise<void> {
+    const archived = await this.deps.archive?.storeNow(run, signal);
+    await this.#deleteChunks(run, signal);
+    const ref = refOf(run.metadata);
+    let { resourceVersion } = run.metadata;
+    try {
+      if (run.inputDataBytes !== undefined) {
+        const body = { metadata: { resourceVersion }, spec: { input: { data: null } } };
+        const patched = await this.deps.api.patch(AgentRuns, ref, body, { type: 'merge', signal });
+        ({ resourceVersion } = patched.metadata);
+      }
+      const transcript = run.status?.transcript;
+      if (transcript === undefined || chunksOf(run) === 0) return;
+      const state = archived === 'stored' ? 'archived' : 'expired';
+      const gone = { ...transcript, state, chunks: 0, bytes: 0, storedBytes: 0 };
+      const body = { metadata: { resourceVersion }, status: { transcript: gone } };
+      await this.deps.api.patch(AgentRuns, ref, body, { type: 'merge', subresource: 'status', signal });
+    } catch (error) {
+      // Somebody wrote or removed the run meanwhile: the next pass looks at it as it is then.
+      if (!isConflict(error) && !isNotFound(error)) throw error;
+    }
+  }
+
+  async #deleteChunks(run: RunView, signal: AbortSignal): Promise<void> {
+    const { namespace = '', name } = run.metadata;
+    const names = Array.from({ length: chunksOf(run) }, (_, seq) => chunkName(name, seq));
+    await Promise.all(
+      names.map((chunk) => ignoreGone(this.deps.api.delete(AgentRunChunks, { namespace, name: chunk }, { signal }))),
+    );
+  }
+
+  async #deleteJob(run: RunView, signal: AbortSignal): Promise<void> {
+    const job = this.deps.jobs.get(objectKey(run.metadata));
+    if (job === undefined || job.deleting || job.ownerUid !== run.metadata.uid) return;
+    const options = { uid: job.uid, propagationPolicy: 'Background', signal } as const;
+    await ignoreGone(this.deps.api.delete(Jobs, { namespace: job.namespace, name: job.name }, options));
+  }
+}
+
+/** Gone, or another object by now: nothing is left to do. */
+async function ignoreGone(write: Promise<unknown>): Promise<void> {
+  try {
+    await write;
+  } catch (error) {
+    if (!isNotFound(error) && !isConflict(error)) throw error;
+  }
+}

@@ -1,0 +1,62 @@
+/** What finished runs store beyond themselves, from the caches alone. */
+import { acceptedAt } from '../../api/names.js';
+import { isTerminal } from '../../api/run-status.js';
+import { MAX_CHUNK_STORED_BYTES } from '../../api/v1alpha1/agent-run-chunk.js';
+import { USAGE_WAIT_MS } from '../agent-run/settle.js';
+import { sessionKeyOf } from '../agent-run/views.js';
+import type { RunView } from '../agent-run/views.js';
+import type { FinishedRun } from './plan.js';
+
+/** When the run ended, in milliseconds since the epoch. */
+function finishedAtOf(run: RunView): number {
+  return Date.parse(run.status?.finishedAt ?? acceptedAt(run));
+}
+
+/** Chunks that the run may still have. */
+export function chunksOf(run: RunView): number {
+  const { state, chunks = 0 } = run.status?.transcript ?? {};
+  return state === 'full' || state === 'truncated' ? chunks : 0;
+}
+
+/** Bytes of the stored input and of the chunks, as the API server keeps them. */
+export function storedBytesOf(run: RunView): number {
+  const chunks = chunksOf(run);
+  const { storedBytes, bytes = 0 } = run.status?.transcript ?? {};
+  // A transcript without its stored size is taken for as large as it can be: base64 of what did not compress.
+  const ofChunks = storedBytes ?? Math.min(Math.ceil((bytes * 4) / 3), chunks * MAX_CHUNK_STORED_BYTES);
+  return (run.inputDataBytes ?? 0) + (chunks === 0 ? 0 : ofChunks);
+}
+
+/** The finished runs as the plan sees them; runs that are being deleted count as gone. One pass over all runs. */
+export function finishedRuns(runs: readonly RunView[], now: number): FinishedRun[] {
+  const open = openSessions(runs);
+  return runs.flatMap((run) => {
+    if (!isTerminal(run) || run.metadata.deletionTimestamp !== undefined) return [];
+    const { namespace = '', name } = run.metadata;
+    const finishedAt = finishedAtOf(run);
+    // The gateway may still add chunks until it has said its last word.
+    const closed = run.status?.usageFinal === true || now - finishedAt > USAGE_WAIT_MS;
+    return {
+      key: `${namespace}/${name}`,
+      namespace,
+      agent: run.spec.agent,
+      finishedAt,
+      sessionOpen: open.has(sessionKeyOf(run)),
+      storedBytes: closed ? storedBytesOf(run) : 0,
+    };
+  });
+}
+
+/** Sessions in which a run waits or works, and those whose last run waits for an answer. */
+function openSessions(runs: readonly RunView[]): ReadonlySet<string> {
+  const open = new Set<string>();
+  const last = new Map<string, RunView>();
+  for (const run of runs) {
+    const session = sessionKeyOf(run);
+    if (!isTerminal(run)) open.add(session);
+    const known = last.get(session);
+    if (known === undefined || acceptedAt(run) > acceptedAt(known)) last.set(session, run);
+  }
+  for (const [session, run] of last) if (run.waitsForAnswer === true) open.add(session);
+  return open;
+}
