@@ -1,7 +1,9 @@
 /** What the gateway watches, as projections; Secrets and chunks are never watched. */
 import { LABEL_RUN } from '../api/labels.js';
 import type { KubeObject } from '../api/meta.js';
+import { AgentMemories } from '../api/v1alpha1/agent-memory.js';
 import { AgentRuns, type AgentRun } from '../api/v1alpha1/agent-run.js';
+import { AgentSkills } from '../api/v1alpha1/agent-skill.js';
 import { Agents } from '../api/v1alpha1/agent.js';
 import { Boxes } from '../api/v1alpha1/box.js';
 import { Jobs, Pods } from '../kube/core-types.js';
@@ -9,19 +11,25 @@ import type { Informer, InformerOptions } from '../kube/types.js';
 import type { Problem } from '../observability/probes.js';
 import type { Runnable } from '../runtime/manager.js';
 import {
+  BY_AGENT,
   RUNS_BY_SESSION,
+  agentKey,
   projectAgent,
   projectBox,
   projectGatewayPod,
+  projectNote,
   projectRun,
   projectRunJob,
   projectRunPod,
+  projectSkill,
   sessionKey,
   type AgentView,
   type BoxView,
   type GatewayPodView,
+  type NoteView,
   type RunJobView,
   type RunPodView,
+  type SkillView,
 } from './views.js';
 
 export interface GatewayCaches {
@@ -30,6 +38,8 @@ export interface GatewayCaches {
   jobs: Informer<RunJobView>;
   agents: Informer<AgentView>;
   boxes: Informer<BoxView>;
+  notes: Informer<NoteView>;
+  skills: Informer<SkillView>;
   gateways: Informer<GatewayPodView>;
 }
 
@@ -52,6 +62,16 @@ export function createGatewayCaches(informer: InformerFactory, own: GatewayPodSe
     jobs: informer({ type: Jobs, labelSelector: LABEL_RUN, project: projectRunJob }),
     agents: informer({ type: Agents, project: projectAgent }),
     boxes: informer({ type: Boxes, project: projectBox }),
+    notes: informer({
+      type: AgentMemories,
+      project: projectNote,
+      indexes: { [BY_AGENT]: (note) => [agentKey(note)] },
+    }),
+    skills: informer({
+      type: AgentSkills,
+      project: projectSkill,
+      indexes: { [BY_AGENT]: (skill) => [agentKey(skill)] },
+    }),
     gateways: informer({
       type: Pods,
       namespace: own.releaseNamespace,

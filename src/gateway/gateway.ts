@@ -3,6 +3,11 @@ import type { KubeApi } from '../kube/types.js';
 import type { Logger } from '../observability/logger.js';
 import type { HttpMetrics } from '../observability/metrics.js';
 import type { Clock } from '../runtime/clock.js';
+import { AbilitiesReader } from './agent-tools/abilities.js';
+import { AgentTools } from './agent-tools/agent-tools.js';
+import { MemoryTools } from './agent-tools/memory-tools.js';
+import { NoteStore } from './agent-tools/note-store.js';
+import { SkillTools } from './agent-tools/skill-tools.js';
 import { RunAuthenticator } from './auth/run-authenticator.js';
 import { TokenReviewer } from './auth/token-reviews.js';
 import type { GatewayCaches } from './caches.js';
@@ -49,13 +54,23 @@ export function createGateway(deps: GatewayDeps): Gateway {
   const authenticator = new RunAuthenticator({ api, clock, reviews, ...caches });
   const pinning = new Pinning({ self, clock, store, served, gateways: caches.gateways, metrics, log });
   const inputs = new ClaimInputs({ api, store, agents: caches.agents, boxes: caches.boxes });
+  const notes = new NoteStore({ api, cache: caches.notes, clock });
+  const abilities = new AbilitiesReader({ notes, skills: caches.skills });
   const shared = { clock, store, served, pinning, metrics };
   const finisher = new RunFinisher({ ...shared, lock, log });
   const handler = new GatewayHandler({
     authenticator,
-    claims: new Claims({ ...shared, self, inputs, finisher }),
+    claims: new Claims({ ...shared, self, inputs, finisher, abilities }),
     reports: new Reports({ ...shared, lock }),
     finisher,
+    tools: new AgentTools({
+      ...shared,
+      lock,
+      agents: caches.agents,
+      abilities,
+      memory: new MemoryTools(notes),
+      skills: new SkillTools({ api, skills: caches.skills }),
+    }),
     models: new ModelCalls({ ...shared, boxes: inputs, agents: caches.agents, prices: PRICES }),
     isDraining: deps.isDraining,
     clock,

@@ -2,9 +2,11 @@
 import { API_VERSION } from '../api/define-resource.js';
 import { LABEL_RUN, ANNOTATION_PREVIOUS_RUN } from '../api/labels.js';
 import type { ObjectMeta } from '../api/meta.js';
-import { sessionIdOf } from '../api/names.js';
+import { sessionIdOf, slugOfChildName } from '../api/names.js';
 import { isTerminal } from '../api/run-status.js';
 import { AgentRuns, type AgentRun } from '../api/v1alpha1/agent-run.js';
+import type { AgentMemory } from '../api/v1alpha1/agent-memory.js';
+import type { AgentSkill } from '../api/v1alpha1/agent-skill.js';
 import type { Agent } from '../api/v1alpha1/agent.js';
 import type { Box } from '../api/v1alpha1/box.js';
 import { controllerOwner } from '../kube/owner-references.js';
@@ -33,7 +35,9 @@ export function projectRun(run: AgentRun): AgentRun {
     };
   }
   const { agent, sessionId } = run.spec;
-  const { phase, reason, claim, transcript, usageFinal, pending } = run.status ?? { phase: 'running' as const };
+  const { phase, reason, claim, transcript, usageFinal, pending, untrusted } = run.status ?? {
+    phase: 'running' as const,
+  };
   return {
     ...base,
     spec: { agent, ...(sessionId === undefined ? {} : { sessionId }) },
@@ -44,6 +48,7 @@ export function projectRun(run: AgentRun): AgentRun {
       ...(transcript === undefined ? {} : { transcript }),
       ...(usageFinal === undefined ? {} : { usageFinal }),
       ...(pending === undefined ? {} : { pending }),
+      ...(untrusted === undefined ? {} : { untrusted }),
     },
   };
 }
@@ -156,5 +161,56 @@ export function projectBox(box: Box): BoxView {
     engine: box.spec.engine,
     executionSeconds: box.spec.bounds.executionSeconds,
     heartbeatSeconds: box.spec.bounds.heartbeatSeconds,
+  };
+}
+
+/** Index of notes and skills: `namespace/agent`. */
+export const BY_AGENT = 'agent';
+
+/** The value of {@link BY_AGENT}. */
+export function agentKey(child: { namespace: string; agent: string }): string {
+  return `${child.namespace}/${child.agent}`;
+}
+
+/** A note of an agent. */
+export interface NoteView {
+  namespace: string;
+  name: string;
+  uid: string;
+  agent: string;
+  text: string;
+  /** RFC 3339. */
+  updatedAt: string;
+  untrusted: boolean;
+  deleting: boolean;
+}
+
+export function projectNote({ metadata, spec }: AgentMemory): NoteView {
+  return {
+    namespace: metadata.namespace ?? '',
+    name: metadata.name,
+    uid: metadata.uid ?? '',
+    agent: spec.agent,
+    text: spec.text,
+    updatedAt: spec.updatedAt ?? metadata.creationTimestamp ?? '',
+    untrusted: spec.untrusted === true,
+    deleting: metadata.deletionTimestamp !== undefined,
+  };
+}
+
+/** A skill without its contents. */
+export interface SkillView {
+  namespace: string;
+  agent: string;
+  slug: string;
+  description: string;
+}
+
+export function projectSkill({ metadata, spec }: AgentSkill): SkillView {
+  return {
+    namespace: metadata.namespace ?? '',
+    agent: spec.agent,
+    slug: slugOfChildName(metadata.name) ?? '',
+    description: spec.description,
   };
 }

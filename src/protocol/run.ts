@@ -3,6 +3,7 @@
  *
  *   /internal/v1/runs/{namespace}/{run}/claim    ClaimRequest  -> ClaimAnswer
  *   /internal/v1/runs/{namespace}/{run}/events   EventsRequest -> EventsAnswer   (an empty list is a heartbeat)
+ *   /internal/v1/runs/{namespace}/{run}/tool     ToolRequest   -> ToolAnswer     (src/protocol/agent-tools.ts)
  *   /internal/v1/runs/{namespace}/{run}/finish   FinishRequest -> FinishAnswer
  *   /gateway/boxwright/v1/chat/completions       OpenAI-compatible; the run comes from the token
  *
@@ -16,7 +17,7 @@ import { z } from 'zod';
 export const PROTOCOL_VERSION = 1;
 
 /** Path of one call. */
-export function runPath(namespace: string, run: string, call: 'claim' | 'events' | 'finish'): string {
+export function runPath(namespace: string, run: string, call: 'claim' | 'events' | 'tool' | 'finish'): string {
   return `/internal/v1/runs/${namespace}/${run}/${call}`;
 }
 
@@ -90,6 +91,18 @@ export const ClaimRequest = z.object({
 });
 export type ClaimRequest = z.output<typeof ClaimRequest>;
 
+/** What an agent can do beyond shell and files, and what it is told about it. Absent from older gateways. */
+export const Abilities = z.object({
+  /** Tools of src/protocol/agent-tools.ts that this run has. */
+  tools: z.array(z.string()),
+  /** True when the run came from outside (DESIGN 4, Trust of a run). */
+  untrusted: z.boolean(),
+  /** Newest notes of the agent first. */
+  memories: z.array(z.object({ id: z.string(), text: z.string(), untrusted: z.boolean() })),
+  skills: z.array(z.object({ slug: z.string(), description: z.string() })),
+});
+export type Abilities = z.output<typeof Abilities>;
+
 /** The whole input of a run: it travels here, not in env or a ConfigMap. */
 export const ClaimAnswer = z.object({
   protocol: z.literal(PROTOCOL_VERSION),
@@ -117,6 +130,7 @@ export const ClaimAnswer = z.object({
   history: z.array(TranscriptMessage),
   /** The results of the call that was open, with which this run begins instead of `message`. */
   opening: z.array(TranscriptMessage).optional(),
+  abilities: Abilities.optional(),
   limits: z.object({ stepLimit: z.int(), executionSeconds: z.int() }),
   intervals: z.object({ heartbeatSeconds: z.int(), reportSeconds: z.int() }),
 });
@@ -136,6 +150,21 @@ export const EventsAnswer = z.object({
   epoch: z.int(),
 });
 export type EventsAnswer = z.output<typeof EventsAnswer>;
+
+export const ToolRequest = z.object({
+  epoch: z.int(),
+  /** Counts the calls of the run from 1; the same number is the same call, whose answer got lost. */
+  call: z.int().min(1),
+  tool: z.string(),
+  input: z.unknown(),
+});
+export type ToolRequest = z.output<typeof ToolRequest>;
+
+export const ToolAnswer = z.object({
+  result: z.record(z.string(), z.unknown()),
+  isError: z.boolean(),
+});
+export type ToolAnswer = z.output<typeof ToolAnswer>;
 
 export const FinishRequest = z.object({
   epoch: z.int(),

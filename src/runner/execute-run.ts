@@ -4,6 +4,7 @@ import type { RunReason } from '../api/reasons.js';
 import type { Clock } from '../runtime/clock.js';
 import { agentTools } from './agent-tools.js';
 import type { Engine, EngineHooks, EngineOutcome } from './engine.js';
+import { gatewayTools } from './gateway-tools.js';
 import { composeInstructions } from './instructions.js';
 import type { Journal } from './journal.js';
 import { cutJson, cutText, headOfText, MAX_STORED_INPUT_BYTES, MAX_STORED_RESULT_BYTES } from './json-cut.js';
@@ -26,7 +27,7 @@ const FINISH_FLOOR_MS = 60_000;
 const TERMINATE_MS = 20_000;
 
 export interface ExecuteDeps {
-  gateway: Pick<RunGateway, 'events' | 'finish'>;
+  gateway: Pick<RunGateway, 'events' | 'tool' | 'finish'>;
   engine: Engine;
   tools: ToolsClient;
   journal: Journal;
@@ -110,7 +111,7 @@ interface WorkContext {
 }
 
 async function work(claim: ClaimAnswer, { deps, reporter, signal }: WorkContext): Promise<EngineOutcome> {
-  const tools = agentTools(claim.agent.tools, deps.tools);
+  const tools = [...agentTools(claim.agent.tools, deps.tools), ...gatewayTools(claim.abilities, deps)];
   const opening = claim.opening ?? [{ role: 'user' as const, text: claim.message }];
   try {
     for (const message of opening) await reporter.record({ type: 'message', v: 1, message }, signal);
@@ -119,10 +120,7 @@ async function work(claim: ClaimAnswer, { deps, reporter, signal }: WorkContext)
         model: claim.model.model,
         baseUrl: deps.baseUrl,
         ...(claim.model.temperature === undefined ? {} : { temperature: claim.model.temperature }),
-        instructions: composeInstructions(
-          claim.agent,
-          tools.map((tool) => tool.name),
-        ),
+        instructions: composeInstructions(claim, tools),
         messages: [...claim.history, ...opening],
         tools,
         stepLimit: claim.limits.stepLimit,

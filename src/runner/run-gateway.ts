@@ -1,6 +1,6 @@
 /** The protocol of src/protocol/run.ts as typed calls, with what each status means to a runner. */
-import { ClaimAnswer, EventsAnswer, FinishAnswer, PROTOCOL_VERSION, runPath } from '../protocol/run.js';
-import type { ClaimRequest, EventsRequest, FinishRequest, RunEvent } from '../protocol/run.js';
+import { ClaimAnswer, EventsAnswer, FinishAnswer, PROTOCOL_VERSION, ToolAnswer, runPath } from '../protocol/run.js';
+import type { ClaimRequest, EventsRequest, FinishRequest, RunEvent, ToolRequest } from '../protocol/run.js';
 import type { Clock } from '../runtime/clock.js';
 import { parseJson } from './gateway-client.js';
 import type { GatewayClient, GatewayReply } from './gateway-client.js';
@@ -35,6 +35,8 @@ export interface RunGateway {
   claim(signal: AbortSignal, giveUpAt: number): Promise<ClaimAnswer>;
   /** Stores events; an empty list is a heartbeat. */
   events(events: readonly RunEvent[], signal: AbortSignal, giveUpAt: number): Promise<EventsAnswer>;
+  /** Executes a tool of the control plane; a repeated call of the same number is the same call. */
+  tool(request: Omit<ToolRequest, 'epoch'>, signal: AbortSignal, giveUpAt: number): Promise<ToolAnswer>;
   finish(
     report: Pick<FinishRequest, 'events' | 'outcome'>,
     signal: AbortSignal,
@@ -51,7 +53,7 @@ export interface RunIdentity {
 }
 
 export function createRunGateway(client: GatewayClient, identity: RunIdentity, clock: Clock): RunGateway {
-  const report = (call: 'claim' | 'events' | 'finish', body: (epoch: number) => unknown) => {
+  const report = (call: 'claim' | 'events' | 'tool' | 'finish', body: (epoch: number) => unknown) => {
     return async (signal: AbortSignal, giveUpAt: number): Promise<unknown> => {
       const reply = await client.send({
         path: runPath(identity.namespace, identity.run, call),
@@ -76,6 +78,10 @@ export function createRunGateway(client: GatewayClient, identity: RunIdentity, c
       const answer = EventsAnswer.parse(await report('events', request)(signal, giveUpAt));
       client.sawEpoch(answer.epoch);
       return answer;
+    },
+    async tool(content, signal, giveUpAt) {
+      const request = (epoch: number): ToolRequest => ({ epoch, ...content });
+      return ToolAnswer.parse(await report('tool', request)(signal, giveUpAt));
     },
     async finish(content, signal, giveUpAt) {
       const request = (epoch: number): FinishRequest => ({ epoch, ...content });

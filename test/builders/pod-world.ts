@@ -75,7 +75,7 @@ export class PodWorld {
     return (await readTranscript(this.world.api, this.world.run(name))).events;
   }
 
-  /** Tool calls of the run as `tool -> result`. */
+  /** Tool calls of the run, in order. */
   async calls(name: string): Promise<{ tool: string; result: unknown; isError: boolean }[]> {
     return (await this.events(name)).flatMap((event) =>
       event.type === 'tool'

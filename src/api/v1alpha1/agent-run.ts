@@ -147,6 +147,10 @@ export const AgentRunStatus = z.object({
   transcript: z
     .object({
       state: z
+  untrusted: z
+    .boolean()
+    .optional()
+    .describe('True when the run, its session or its parent came from a webhook (DESIGN 4, Trust of a run).'),
         .enum(['full', 'truncated', 'expired', 'archived'])
         .describe('Whether the transcript is complete and where it is.'),
       chunks: z.int().min(0).max(24).describe('Number of AgentRunChunks.'),

@@ -7,9 +7,10 @@ import { z } from 'zod';
 import { KubeApiError, KubeConnectionError } from '../../kube/errors.js';
 import type { Logger } from '../../observability/logger.js';
 import type { HttpMetrics } from '../../observability/metrics.js';
-import { ClaimRequest, EventsRequest, FinishRequest, type RunEvent } from '../../protocol/run.js';
+import { ClaimRequest, EventsRequest, FinishRequest, ToolRequest, type RunEvent } from '../../protocol/run.js';
 import type { Clock } from '../../runtime/clock.js';
 import type { RunAuthenticator, RunIdentity } from '../auth/run-authenticator.js';
+import type { AgentTools } from '../agent-tools/agent-tools.js';
 import { GatewayError, tryAgain } from '../errors.js';
 import type { ModelCallAnswer, ModelCalls } from '../models/model-calls.js';
 import type { Claims } from '../runs/claims.js';
@@ -23,6 +24,8 @@ const MAX_CLAIM_BYTES = 64 * 1024;
 /** A runner holds at most 8 MiB of events that are not stored. */
 const MAX_REPORT_BYTES = 9 * 1024 * 1024;
 /** A history of 1 MiB and the tool results of one run. */
+/** A skill of 1 MiB, in JSON. */
+const MAX_TOOL_BYTES = 3 * 1024 * 1024;
 const MAX_MODEL_BYTES = 9 * 1024 * 1024;
 
 export interface GatewayHandlerOptions {
@@ -30,6 +33,7 @@ export interface GatewayHandlerOptions {
   claims: Pick<Claims, 'claim'>;
   reports: Pick<Reports, 'report'>;
   finisher: Pick<RunFinisher, 'finish'>;
+  tools: Pick<AgentTools, 'call'>;
   models: Pick<ModelCalls, 'call'>;
   /** True while the process stops: runners go to another pod. */
   isDraining: () => boolean;
@@ -82,7 +86,7 @@ export class GatewayHandler {
     if (route.namespace !== identity.namespace || route.run !== identity.runName) {
       throw new GatewayError(403, 'the token belongs to another run', { type: 'OtherRun' });
     }
-    const { claims, reports, finisher } = this.#options;
+    const { claims, reports, tools, finisher } = this.#options;
     switch (route.call) {
       case 'claim':
         return claims.claim(identity, ClaimRequest.parse(await readJson(request, MAX_CLAIM_BYTES)));
@@ -92,6 +96,8 @@ export class GatewayHandler {
       }
       case 'finish': {
         const report = FinishRequest.parse(await readJson(request, MAX_REPORT_BYTES));
+      case 'tool':
+        return tools.call(identity, ToolRequest.parse(await readJson(request, MAX_TOOL_BYTES)));
         return finisher.finish(identity, { ...report, events: inOrder(report.events) });
       }
     }

@@ -1,7 +1,7 @@
 import { runPath } from '../../protocol/run.js';
 import { routeOf } from './routes.js';
 
-test.each(['claim', 'events', 'finish'] as const)('the path of %s', (call) => {
+test.each(['claim', 'events', 'tool', 'finish'] as const)('the path of %s', (call) => {
   expect(routeOf(runPath('bw-lab', 'helper-1', call))).toEqual({
     kind: 'run',
     call,

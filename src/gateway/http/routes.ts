@@ -1,14 +1,14 @@
 /** The calls of the gateway by path. Route patterns, never paths, go to logs and metrics. */
 import { runPath } from '../../protocol/run.js';
 
-export type RunCall = 'claim' | 'events' | 'finish';
+export type RunCall = 'claim' | 'events' | 'tool' | 'finish';
 
 export type Route =
   | { kind: 'run'; call: RunCall; namespace: string; run: string; pattern: string }
   | { kind: 'model'; provider: string; isChat: boolean; pattern: string }
   | { kind: 'none'; pattern: string };
 
-const CALLS: readonly RunCall[] = ['claim', 'events', 'finish'];
+const CALLS: readonly RunCall[] = ['claim', 'events', 'tool', 'finish'];
 const RUN = /^\/internal\/v1\/runs\/([a-z0-9-]{1,63})\/([a-z0-9-]{1,63})\/([a-z]+)$/;
 const MODEL = /^\/gateway\/([a-z]{1,32})\/(.*)$/;
 

@@ -21,6 +21,8 @@ export interface ClaimInput {
   box: BoxView;
   message: string;
   history: TranscriptMessage[];
+  /** Whether the run, or one before it in its session, came from outside (DESIGN 4, Trust of a run). */
+  untrusted: boolean;
   /** Set when the message answers what the session waits for. */
   opening?: TranscriptMessage[];
 }
@@ -52,9 +54,11 @@ export class ClaimInputs {
     const agent = await this.#agentOf(run);
     const box = await this.boxOf(run.metadata.namespace ?? '');
     const message = await this.#messageOf(run);
-    const pending = (await this.#previous(run, previousRun))?.status?.pending;
+    const previous = await this.#previous(run, previousRun);
+    const pending = previous?.status?.pending;
+    const untrusted = run.spec.trigger?.origin === 'trigger' || previous?.status?.untrusted === true;
     const history = await this.#historyOf(run, previousRun, pending?.callId);
-    const input = { agent, box, message, history };
+    const input = { agent, box, message, history, untrusted };
     // A transcript that was cut may have lost the call: then the answer is a message like any other.
     if (pending === undefined || !hasOpenCall(history, pending.callId)) return input;
     return { ...input, opening: answeredQuestion(pending, message) };

@@ -6,6 +6,7 @@ import { claimedStatus, isTerminal } from '../../api/run-status.js';
 import type { AgentRun } from '../../api/v1alpha1/agent-run.js';
 import type { ClaimAnswer, ClaimRequest } from '../../protocol/run.js';
 import { isoNow, type Clock } from '../../runtime/clock.js';
+import type { AbilitiesReader } from '../agent-tools/abilities.js';
 import type { RunIdentity } from '../auth/run-authenticator.js';
 import { GatewayError, runEnded } from '../errors.js';
 import type { GatewayMetrics } from '../metrics.js';
@@ -25,6 +26,7 @@ export interface ClaimsOptions {
   pinning: Pick<Pinning, 'resolve'>;
   inputs: Pick<ClaimInputs, 'gather'>;
   finisher: Pick<RunFinisher, 'refuse'>;
+  abilities: Pick<AbilitiesReader, 'of'>;
   metrics: Pick<GatewayMetrics, 'claimed'>;
 }
 
@@ -48,7 +50,8 @@ export class Claims {
     const claimedNow = known.status?.claim === undefined && (await this.#pin(identity, input));
     const served = await this.#options.pinning.resolve(identity);
     if (claimedNow) this.#options.served.startLog(served);
-    return answerOf(await store.find(ref), input);
+    const run = await store.find(ref);
+    return { ...answerOf(run, input), abilities: this.#options.abilities.of(run, input.agent) };
   }
 
   /** True when this call claimed the run; otherwise somebody else did meanwhile, and the pin says who. */
@@ -63,7 +66,8 @@ export class Claims {
       const now = isoNow(clock);
       const claim = { podUid: identity.podUid, podName: identity.podName, at: now, ...self, epoch: 1 };
       const { provider } = input.agent.spec;
-      return { ...claimedStatus(run, claim, now), provider, model: modelOf(input.agent, input.box) };
+      const untrusted = input.untrusted ? { untrusted: true } : {};
+      return { ...claimedStatus(run, claim, now), provider, model: modelOf(input.agent, input.box), ...untrusted };
     });
     if (mine) metrics.claimed();
     return mine;

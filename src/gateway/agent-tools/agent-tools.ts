@@ -1,0 +1,106 @@
+/**
+ * Tools of agents that the control plane executes (src/protocol/agent-tools.ts). Everything is checked here at each call:
+ * the run's pod, the agent's families, the input. What the runner offers to the model decides nothing.
+ */
+import { objectKey } from '../../api/meta.js';
+import { isTerminal } from '../../api/run-status.js';
+import type { AgentRun } from '../../api/v1alpha1/agent-run.js';
+import type { Cache } from '../../kube/types.js';
+import { AGENT_TOOLS, isAgentTool, type AgentToolInput, type AgentToolName } from '../../protocol/agent-tools.js';
+import type { ToolAnswer, ToolRequest } from '../../protocol/run.js';
+import type { RunIdentity } from '../auth/run-authenticator.js';
+import { GatewayError, runEnded } from '../errors.js';
+import type { KeyedLock } from '../keyed-lock.js';
+import type { Pinning } from '../runs/pinning.js';
+import type { RunStore } from '../runs/run-store.js';
+import type { ServedRun } from '../runs/served-runs.js';
+import type { AgentView } from '../views.js';
+import type { AbilitiesReader } from './abilities.js';
+import type { MemoryTools } from './memory-tools.js';
+import type { SkillTools } from './skill-tools.js';
+import { ToolRefusal, refusal, type ToolContext } from './tool-context.js';
+
+export interface AgentToolsOptions {
+  store: RunStore;
+  pinning: Pick<Pinning, 'resolve'>;
+  lock: KeyedLock;
+  agents: Pick<Cache<AgentView>, 'get'>;
+  abilities: Pick<AbilitiesReader, 'toolsOf'>;
+  memory: MemoryTools;
+  skills: SkillTools;
+}
+
+type Tools = {
+  [Name in AgentToolName]: (input: AgentToolInput<Name>, context: ToolContext) => ToolAnswer | Promise<ToolAnswer>;
+};
+
+/** The latest call of a run and its answer, for a runner that did not hear it. */
+interface Answered {
+  call: number;
+  answer: ToolAnswer;
+}
+
+export class AgentTools {
+  readonly #options: AgentToolsOptions;
+  readonly #tools: Tools;
+  readonly #answered = new WeakMap<ServedRun, Answered>();
+
+  constructor(options: AgentToolsOptions) {
+    this.#options = options;
+    const { memory, skills } = options;
+    this.#tools = {
+      memory_search: (input, context) => memory.search(input, context),
+      memory_save: (input, context) => memory.save(input, context),
+      memory_delete: (input, context) => memory.delete(input, context),
+      read_skill: (input, context) => skills.read(input, context),
+    };
+  }
+
+  /** Executes one call; what the model did wrong is an answer. Rejects with 409, 410 or 421. */
+  async call(identity: RunIdentity, request: ToolRequest): Promise<ToolAnswer> {
+    const served = await this.#options.pinning.resolve(identity, request.epoch);
+    return this.#options.lock.run(`${served.uid} tools`, async () => {
+      const last = this.#answered.get(served);
+      if (last?.call === request.call) return last.answer;
+      if (last !== undefined && request.call < last.call) {
+        throw new GatewayError(409, 'a later call of this run was answered already', { type: 'SequenceConflict' });
+      }
+      const answer = await this.#execute(served, request);
+      this.#answered.set(served, { call: request.call, answer });
+      return answer;
+    });
+  }
+
+  async #execute(served: ServedRun, request: ToolRequest): Promise<ToolAnswer> {
+    const run = await this.#options.store.find(served.ref);
+    if (isTerminal(run)) throw runEnded(run.status?.phase);
+    const agent = this.#agentOf(run);
+    if (agent === undefined) return refusal('this agent is being deleted');
+    const { tool } = request;
+    const { namespace } = served.ref;
+    if (!isAgentTool(tool) || !this.#options.abilities.toolsOf(namespace, agent).includes(tool)) {
+      return refusal(`the tool ${tool.slice(0, 128)} is not there; it may be switched off for this agent`);
+    }
+    const input = AGENT_TOOLS[tool].input.safeParse(request.input);
+    if (!input.success) {
+      const problems = input.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`);
+      return refusal(`the input does not fit the tool ${tool}: ${problems.join('; ')}`);
+    }
+    const execute = this.#tools[tool] as (input: unknown, context: ToolContext) => ToolAnswer | Promise<ToolAnswer>;
+    try {
+      return await execute(input.data, { namespace, run, agent, call: request.call });
+    } catch (error) {
+      if (error instanceof ToolRefusal) return refusal(error.message);
+      throw error;
+    }
+  }
+
+  /** The agent of the run, and not a namesake that was made later. */
+  #agentOf(run: AgentRun): AgentView | undefined {
+    const agent = this.#options.agents.get(
+      objectKey({ namespace: run.metadata.namespace ?? '', name: run.spec.agent }),
+    );
+    const uid = run.spec.agentUid ?? run.status?.agentUid;
+    return uid === undefined || agent?.uid === uid ? agent : undefined;
+  }
+}

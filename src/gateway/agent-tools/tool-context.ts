@@ -1,0 +1,33 @@
+/** What every tool of the gateway gets, and how it says no. */
+import type { AgentRun } from '../../api/v1alpha1/agent-run.js';
+import type { ToolAnswer } from '../../protocol/run.js';
+import type { AgentView } from '../views.js';
+
+export interface ToolContext {
+  namespace: string;
+  /** A working run; its status is the newest that is known. */
+  run: AgentRun;
+  agent: AgentView;
+  /** Number of the call in its run: with the run's UID it names what the call makes, so that a repeated one makes nothing new. */
+  call: number;
+}
+
+/** The call is not possible; the message is for the model: what is wrong and what it can do. */
+export class ToolRefusal extends Error {
+  override readonly name = 'ToolRefusal';
+}
+
+/** An answer that is no error. */
+export function answer(result: Record<string, unknown>): ToolAnswer {
+  return { result, isError: false };
+}
+
+/** An answer that is an error, in the words of a {@link ToolRefusal}. */
+export function refusal(error: string): ToolAnswer {
+  return { result: { error }, isError: true };
+}
+
+/** Whether the run came from outside (DESIGN 4, Trust of a run). */
+export function isUntrusted({ status }: Pick<AgentRun, 'status'>): boolean {
+  return status?.untrusted === true;
+}

@@ -1,0 +1,42 @@
+/** The tools of an agent that the gateway executes (src/protocol/agent-tools.ts), as the engine sees them. */
+import { AGENT_TOOLS, isAgentTool } from '../protocol/agent-tools.js';
+import type { ClaimAnswer, ToolAnswer } from '../protocol/run.js';
+import type { Clock } from '../runtime/clock.js';
+import type { EngineTool, ToolResult } from './engine.js';
+import { cutJson } from './json-cut.js';
+import type { RunGateway } from './run-gateway.js';
+import { MAX_MODEL_RESULT_BYTES } from './tools-client.js';
+
+/** How long a call is tried while no gateway answers. */
+const CALL_MS = 120_000;
+
+export interface GatewayToolsDeps {
+  gateway: Pick<RunGateway, 'tool'>;
+  clock: Clock;
+}
+
+/** Those that the claim names and this runner knows: either side may be older. Calls are numbered over all of them. */
+export function gatewayTools(abilities: ClaimAnswer['abilities'], { gateway, clock }: GatewayToolsDeps): EngineTool[] {
+  let calls = 0;
+  return (abilities?.tools ?? []).filter(isAgentTool).map((name) => ({
+    name,
+    family: AGENT_TOOLS[name].family,
+    description: AGENT_TOOLS[name].description,
+    input: AGENT_TOOLS[name].input,
+    execute: async (input, signal) => {
+      calls += 1;
+      const request = { call: calls, tool: name, input };
+      try {
+        return bounded(await gateway.tool(request, signal, clock.monotonic() + CALL_MS));
+      } catch (error) {
+        signal.throwIfAborted();
+        const reason = error instanceof Error ? error.message : 'no answer';
+        return { isError: true, result: { error: `The control plane did not execute the call: ${reason}` } };
+      }
+    },
+  }));
+}
+
+function bounded({ result, isError }: ToolAnswer): ToolResult {
+  return { isError, result: JSON.parse(cutJson(result, MAX_MODEL_RESULT_BYTES)) as Record<string, unknown> };
+}
