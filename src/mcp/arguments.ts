@@ -13,20 +13,39 @@ export function checkArguments<S extends z.ZodObject>(schema: S, given: Record<s
   throw new UserError(parsed.error.issues.map((issue) => describe(issue, schema, args)).join('; '));
 }
 
-/** Removes nulls of known objects; a free-form argument keeps its own. */
+/** Removes nulls of known objects, but not where null has a meaning; a free-form argument keeps its own. */
 function withoutNulls(schema: z.ZodObject, given: Record<string, unknown>): Record<string, unknown> {
   const kept: Record<string, unknown> = {};
   for (const [name, value] of Object.entries(given)) {
-    if (value === null) continue;
-    const inner = unwrap(schema.shape[name] as z.ZodType | undefined);
-    kept[name] = inner instanceof z.ZodObject && isObject(value) ? withoutNulls(inner, value) : value;
+    // Setting it would change the prototype and with it every other argument.
+    if (name === '__proto__') continue;
+    const field = Object.hasOwn(schema.shape, name) ? (schema.shape[name] as z.ZodType) : undefined;
+    if (value === null && !takesNull(field)) continue;
+    const inner = unwrap(field);
+    kept[name] = inner === undefined ? value : nested(inner, value);
   }
   return kept;
 }
 
+function nested(schema: z.ZodType, value: unknown): unknown {
+  if (schema instanceof z.ZodObject && isObject(value)) return withoutNulls(schema, value);
+  if (schema instanceof z.ZodArray && Array.isArray(value)) {
+    return value.map((item) => nested(unwrap(schema.element as z.ZodType) ?? schema, item));
+  }
+  return value;
+}
+
+function takesNull(schema: z.ZodType | undefined): boolean {
+  if (schema instanceof z.ZodNullable) return true;
+  return isWrapper(schema) && takesNull(schema.unwrap() as z.ZodType);
+}
+
 function unwrap(schema: z.ZodType | undefined): z.ZodType | undefined {
-  if (schema instanceof z.ZodOptional || schema instanceof z.ZodDefault) return unwrap(schema.unwrap() as z.ZodType);
-  return schema;
+  return isWrapper(schema) || schema instanceof z.ZodNullable ? unwrap(schema.unwrap() as z.ZodType) : schema;
+}
+
+function isWrapper(schema: z.ZodType | undefined): schema is z.ZodOptional | z.ZodDefault {
+  return schema instanceof z.ZodOptional || schema instanceof z.ZodDefault;
 }
 
 function isObject(value: unknown): value is Record<string, unknown> {
@@ -80,10 +99,10 @@ function unionTypes(schema: z.ZodObject, path: readonly PropertyKey[]): string {
 }
 
 function schemaAt(schema: z.ZodObject, path: readonly PropertyKey[]): z.ZodType | undefined {
-  return path.reduce<z.ZodType | undefined>(
-    (at, key) => (at instanceof z.ZodObject ? unwrap(at.shape[String(key)] as z.ZodType | undefined) : undefined),
-    schema,
-  );
+  return path.reduce<z.ZodType | undefined>((at, key) => {
+    if (at instanceof z.ZodArray) return unwrap(at.element as z.ZodType);
+    return at instanceof z.ZodObject ? unwrap(at.shape[String(key)] as z.ZodType | undefined) : undefined;
+  }, schema);
 }
 
 function typeOf(value: unknown): string {

@@ -54,6 +54,8 @@ export interface ToolOptions<S extends z.ZodObject> {
   idempotent?: boolean;
   /** Refuses to run without `confirm: true` (spec 4.2). The argument is added to the schema. */
   confirm?: true;
+  /** Asked before the arguments are looked at; throws a UserError for an account that may not use the tool at all. */
+  gate?: (call: ToolCall) => void;
   /** Arguments of other tools that would silently do nothing here, with what to do instead. */
   refused?: Readonly<Record<string, string>>;
   input: S;
@@ -67,6 +69,7 @@ export interface Tool {
   readonly input: z.ZodObject;
   readonly readOnly: boolean;
   readonly confirm: boolean;
+  readonly gate: ((call: ToolCall) => void) | undefined;
   readonly refused: Readonly<Record<string, string>>;
   handler(input: Record<string, unknown>, call: ToolCall): Promise<object> | object;
 }
@@ -81,6 +84,7 @@ export function defineTool<S extends z.ZodObject>(options: ToolOptions<S>): Tool
     name,
     readOnly,
     confirm: options.confirm ?? false,
+    gate: options.gate,
     refused: options.refused ?? {},
     input,
     // The dispatcher passes what this tool's own schema gave.

@@ -99,11 +99,12 @@ function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Order of checks: right of the key, arguments, confirm, then the handler: existence and the rest (tools.md 1). */
+/** Order of checks: right of the key, right of the account, arguments, confirm, then the handler: existence and the rest (tools.md 1). */
 async function runTool(tool: Tool, args: Record<string, unknown>, call: ToolCall) {
   if (call.caller.readOnly && !tool.readOnly) {
     throw new UserError(`this API key is read-only: ${tool.name} needs a key without readOnly`);
   }
+  tool.gate?.(call);
   for (const [name, instead] of Object.entries(tool.refused)) {
     if (args[name] !== undefined && args[name] !== null)
       throw new UserError(`argument "${name}" is not possible here: ${instead}`);
@@ -117,7 +118,7 @@ async function runTool(tool: Tool, args: Record<string, unknown>, call: ToolCall
   return { input, payload: await tool.handler(input, call) };
 }
 
-const ID_FIELDS = ['agentId', 'spaceId', 'slug', 'runId', 'sessionId'] as const;
+const ID_FIELDS = ['agentId', 'spaceId', 'slug', 'runId', 'sessionId', 'templateId', 'templateAgentId'] as const;
 
 /** Only ids, and only of a call that worked: then they are names of objects and not whatever a client sent. */
 function idsOf(values: Record<string, unknown>): Record<string, string> {

@@ -21,8 +21,22 @@ export function toInputSchema(schema: z.ZodObject): InputSchema {
 function tidy(node: unknown): unknown {
   if (Array.isArray(node)) return node.map(tidy);
   if (typeof node !== 'object' || node === null) return node;
+  const plain = withoutNull(node as Record<string, unknown>);
+  if (plain !== undefined) return tidy(plain);
   const kept = Object.entries(node).filter(([key, value]) => !saysNothing(key, value));
   return Object.fromEntries(kept.map(([key, value]) => [key, tidy(value)]));
+}
+
+/** "X or null" as X, since clients take one type only; that null means the default stands in the description. */
+function withoutNull(node: Record<string, unknown>): Record<string, unknown> | undefined {
+  const { anyOf, ...rest } = node;
+  if (!Array.isArray(anyOf) || !anyOf.some(isNull)) return undefined;
+  const [only, ...others] = anyOf.filter((option) => !isNull(option)) as Record<string, unknown>[];
+  return only === undefined || others.length > 0 ? undefined : { ...only, ...rest };
+}
+
+function isNull(option: unknown): boolean {
+  return typeof option === 'object' && option !== null && 'type' in option && option.type === 'null';
 }
 
 function saysNothing(key: string, value: unknown): boolean {

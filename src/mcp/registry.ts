@@ -4,9 +4,17 @@
  */
 import type { Tool } from './define-tool.js';
 import { createAgentTool } from './tools/agents/create-agent.js';
+import { deleteAgentTool } from './tools/agents/delete-agent.js';
 import { getAgentTool } from './tools/agents/get-agent.js';
 import { listAgentsTool } from './tools/agents/list-agents.js';
+import { updateAgentTool } from './tools/agents/update-agent.js';
+import { attachConnectorTool } from './tools/connectors/attach-connector.js';
+import { detachConnectorTool } from './tools/connectors/detach-connector.js';
+import { listAgentConnectorsTool } from './tools/connectors/list-agent-connectors.js';
+import { searchConnectorsTool } from './tools/connectors/search-connectors.js';
+import { setMcpServersTool } from './tools/connectors/set-mcp-servers.js';
 import { listMemoriesTool } from './tools/memory/list-memories.js';
+import { listModelsTool } from './tools/models/list-models.js';
 import { cancelRunTool } from './tools/runs/cancel-run.js';
 import { getRunTool } from './tools/runs/get-run.js';
 import { listRunsTool } from './tools/runs/list-runs.js';
@@ -23,6 +31,7 @@ import { listSkillsTool } from './tools/skills/list-skills.js';
 import { readSkillFileTool } from './tools/skills/read-skill-file.js';
 import { upsertSkillTool } from './tools/skills/upsert-skill.js';
 import { listSpacesTool } from './tools/spaces/list-spaces.js';
+import { deleteTriggerTool } from './tools/triggers/delete-trigger.js';
 import { listTriggersTool } from './tools/triggers/list-triggers.js';
 import { rotateTriggerTokenTool } from './tools/triggers/rotate-trigger-token.js';
 import { testTriggerTool } from './tools/triggers/test-trigger.js';
@@ -33,6 +42,8 @@ export const TOOLS: readonly Tool[] = [
   listAgentsTool,
   getAgentTool,
   createAgentTool,
+  updateAgentTool,
+  deleteAgentTool,
   sendMessageTool,
   listRunsTool,
   getRunTool,
@@ -40,6 +51,7 @@ export const TOOLS: readonly Tool[] = [
   upsertTriggerTool,
   testTriggerTool,
   rotateTriggerTokenTool,
+  deleteTriggerTool,
   cancelRunTool,
   listSessionsTool,
   getSessionTool,
@@ -53,6 +65,12 @@ export const TOOLS: readonly Tool[] = [
   upsertScheduleTool,
   runScheduleNowTool,
   deleteScheduleTool,
+  searchConnectorsTool,
+  listAgentConnectorsTool,
+  attachConnectorTool,
+  detachConnectorTool,
+  setMcpServersTool,
+  listModelsTool,
 ];
 
 export interface Registry {

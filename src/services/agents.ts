@@ -6,10 +6,15 @@ import { AgentSpec, Agents } from '../api/v1alpha1/agent.js';
 import type { Agent } from '../api/v1alpha1/agent.js';
 import type { Provider } from '../api/v1alpha1/common.js';
 import { isAlreadyExists, isNotFound } from '../kube/errors.js';
+import { whyUnavailable } from '../models/availability.js';
+import { findModel } from '../models/catalog.js';
 import { isoNow } from '../runtime/clock.js';
 import { INDEX, orUndefined } from './caches.js';
+import { connectorSummaries, expectInCatalog } from './connectors.js';
 import type { Caller } from './key-check.js';
 import type { KeyedWaiter } from './keyed-waiter.js';
+import { mcpServerRecord } from './mcp-servers.js';
+import { isAgentWaiting } from './pending.js';
 import { AGENT_NOT_FOUND, agentRefOf, agentsOf, boxesOf, chooseBox, compare, idOf, kubeCall } from './scope.js';
 import type { ScopeDeps } from './scope.js';
 import { listScheduleSummaries } from './schedules.js';
@@ -24,7 +29,7 @@ import type { WriteBarrier } from './write-barrier.js';
 export const ACTIVE_WAIT_MS = 5_000;
 const MAX_NAME_ATTEMPTS = 50;
 
-export type AgentStatus = 'idle' | 'running' | 'inactive';
+export type AgentStatus = 'idle' | 'running' | 'waiting' | 'inactive';
 
 export interface AgentDeps extends ScopeDeps {
   barrier: WriteBarrier;
@@ -63,13 +68,14 @@ export function listAgents(deps: Pick<ScopeDeps, 'caches'>, caller: Caller, spac
 function statusOf({ caches }: Pick<ScopeDeps, 'caches'>, agent: AgentView): AgentStatus {
   if (agent.active === false) return 'inactive';
   const live = caches.AgentRun.byIndex(INDEX.liveRunsOfAgent, `${agent.namespace}/${agent.name}`);
-  return live.some((run) => !run.deleting) ? 'running' : 'idle';
+  if (live.some((run) => !run.deleting)) return 'running';
+  return isAgentWaiting(caches, agent) ? 'waiting' : 'idle';
 }
 
 /** What the controller has not said yet is not true yet. */
 const UNCONFIRMED = 'the controller has not assigned a slot yet; get_agent shows when it has';
 
-function inactiveReasonOf(agent: AgentView): string | null {
+export function inactiveReasonOf(agent: AgentView): string | null {
   if (agent.active === true) return null;
   return agent.active === undefined ? UNCONFIRMED : (agent.inactiveReason ?? 'the plan has no free agent slot');
 }
@@ -98,11 +104,11 @@ export async function getAgent(deps: ScopeDeps, caller: Caller, id: string) {
     tools: spec.tools,
     selfImprovement: spec.selfImprovement,
     setup: spec.setup === undefined ? null : { required: spec.setup.required, prompt: spec.setup.prompt ?? null },
-    mcpServers: [],
+    mcpServers: (spec.mcpServers ?? []).map((server) => mcpServerRecord(server, view.presentSecrets)),
     skills: listSkillSummaries(deps, view),
     schedules: listScheduleSummaries(deps, view),
     triggers: listTriggerSummaries(deps, view),
-    connectors: [],
+    connectors: connectorSummaries(deps, view),
     createdAt: createdAtOf(agent.metadata),
   };
 }
@@ -126,10 +132,7 @@ export interface NewAgent {
 /** Creates an agent; one write. `active` is the controller's word, for which it waits at most 5 s. */
 export async function createAgent(deps: AgentDeps, caller: Caller, input: NewAgent) {
   const box = chooseBox(deps, caller, input.spaceId);
-  const [unknown] = input.connectors ?? [];
-  if (unknown !== undefined) {
-    throw new UserError(`connector slug not in the catalog: the catalog is empty; create the agent without connectors`);
-  }
+  expectInCatalog(deps, input.connectors ?? []);
   const created = await createUnderFreeName(deps, caller, box, input);
   const write = { kind: Agents.kind, resourceVersion: created.metadata.resourceVersion ?? '' };
   const [seen] = await Promise.all([
@@ -148,20 +151,20 @@ export async function createAgent(deps: AgentDeps, caller: Caller, input: NewAge
     spaceId: box.name,
     active: agent.active === true,
     inactiveReason: inactiveReasonOf(agent),
-    connectors: [],
+    connectors: connectorSummaries(deps, agent),
     warnings: warningsOf(box, created),
   };
 }
 
-/** What would keep runs of the new agent from working. */
-function warningsOf(box: BoxView, agent: Agent): string[] {
-  const { provider } = agent.spec;
-  if (provider !== 'boxwright') {
-    return [`Box ${box.name} has no key for provider ${provider}: runs will end with the error ModelNotConfigured`];
-  }
-  if (box.engine !== undefined) return [];
+/** What would keep runs of the agent from working. */
+export function warningsOf(box: BoxView, { spec }: Pick<Agent, 'spec'>): string[] {
+  const { provider, model } = spec;
+  const unavailable = whyUnavailable(box, provider);
   return [
-    `nothing stands behind provider boxwright in Box ${box.name}: runs will end with the error ModelNotConfigured until an administrator sets spec.engine of the Box`,
+    ...(unavailable === undefined ? [] : [unavailable]),
+    ...(provider === 'boxwright' || model === undefined || findModel(provider, model) !== undefined
+      ? []
+      : [`model is not a known one of provider ${provider}: list_models shows the known ones; its price is unknown`]),
   ];
 }
 
@@ -186,7 +189,7 @@ async function createUnderFreeName(deps: AgentDeps, caller: Caller, box: BoxView
 }
 
 /** Handles of the workspace, and object names of the Box (those of agents that are being deleted too). */
-function takenHandles(deps: AgentDeps, caller: Caller, box: BoxView): Set<string> {
+export function takenHandles(deps: Pick<ScopeDeps, 'caches'>, caller: Caller, box: BoxView): Set<string> {
   const taken = new Set<string>();
   for (const { name } of boxesOf(deps, caller.workspace)) {
     for (const agent of agentsOf(deps, name)) taken.add(agent.handle);
@@ -206,7 +209,8 @@ export function freeHandle(base: string, taken: ReadonlySet<string>): string {
 }
 
 function newAgent(deps: AgentDeps, caller: Caller, ref: { box: string; agent: string }, input: NewAgent): Agent {
-  const { spaceId: _spaceId, connectors: _connectors, ...spec } = input;
+  const { spaceId: _spaceId, connectors = [], ...fields } = input;
+  const spec = connectors.length === 0 ? fields : { ...fields, connectors: [...new Set(connectors)] };
   return {
     apiVersion: API_VERSION,
     kind: Agents.kind,

@@ -7,6 +7,7 @@ import { totalsOf } from '../api/totals.js';
 import { AgentTriggers } from '../api/v1alpha1/agent-trigger.js';
 import type { AgentTrigger, TriggerMethod } from '../api/v1alpha1/agent-trigger.js';
 import { isAlreadyExists, isNotFound } from '../kube/errors.js';
+import { deleteChild } from './agent-children.js';
 import { INDEX } from './caches.js';
 import type { Caller } from './key-check.js';
 import { compare, findAgent, findTrigger, idOf, kubeCall, refuseGitOps } from './scope.js';
@@ -194,11 +195,20 @@ export async function rotateTriggerToken(deps: TriggerDeps, caller: Caller, id: 
 }
 
 /** A revoking call that not every replica has confirmed says so (DESIGN 4, Write barrier). */
-function unconfirmedNote(confirmed: boolean): { note?: string } {
+export function unconfirmedNote(confirmed: boolean): { note?: string } {
   if (confirmed) return {};
   return {
-    note: 'The change is stored, but not every API pod has confirmed it within 2 seconds: the previous URL may still work for a moment. Repeat the call to be sure.',
+    note: 'The change is stored, but not every API pod has confirmed it within 2 seconds: what it revokes may still work for a moment. Repeat the call to be sure.',
   };
+}
+
+/** The result of delete_trigger: its URL answers like one that never was. */
+export async function deleteTrigger(deps: TriggerDeps, caller: Caller, id: string, slug: string) {
+  const agent = await findAgent(deps, caller, id);
+  const known = await findTrigger(deps, agent, slug);
+  refuseGitOps(known);
+  const confirmed = await deleteChild(deps, AgentTriggers, known);
+  return { deleted: known.slug, ...unconfirmedNote(confirmed) };
 }
 
 async function patchTrigger(

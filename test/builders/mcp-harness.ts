@@ -21,7 +21,10 @@ import type { Agent } from '../../src/api/v1alpha1/agent.js';
 import { APIKeySpec, APIKeys } from '../../src/api/v1alpha1/api-key.js';
 import type { APIKey } from '../../src/api/v1alpha1/api-key.js';
 import { BoxSpec, Boxes } from '../../src/api/v1alpha1/box.js';
+import { Connectors } from '../../src/api/v1alpha1/connector.js';
 import { WorkspaceSpec, Workspaces } from '../../src/api/v1alpha1/workspace.js';
+import { SHIPPED_CONNECTORS } from '../../src/connectors/catalog.js';
+import type { ArchiveReader } from '../../src/archive/types.js';
 import { createDispatcher } from '../../src/mcp/dispatcher.js';
 import { createToolMetrics } from '../../src/mcp/metrics.js';
 import { createRegistry } from '../../src/mcp/registry.js';
@@ -71,7 +74,10 @@ export class McpHarness {
   readonly registry: Registry;
   readonly app: Express;
 
-  constructor(registry: Registry = createRegistry()) {
+  constructor(
+    registry: Registry = createRegistry(),
+    private readonly archive?: ArchiveReader,
+  ) {
     this.registry = registry;
     this.#seedAccounts();
     this.app = this.#build();
@@ -91,6 +97,7 @@ export class McpHarness {
       runWaiter,
       publicUrl: PUBLIC_URL,
       keyring: () => KEYRING,
+      archive: this.archive,
       liveRuns: countLiveRuns(caches.AgentRun),
       barrier: {
         passed: (write) => {
@@ -160,6 +167,13 @@ export class McpHarness {
       spec: AgentSpec.parse({ name, ...more.spec }),
       status: { active: true, ...more.status },
     });
+  }
+
+  /** Two entries of the shipped catalogue: one that needs a credential, one that needs none. */
+  seedConnectors(): void {
+    for (const { slug, spec } of SHIPPED_CONNECTORS.filter((one) => ['github', 'deepwiki'].includes(one.slug))) {
+      this.api.seed(Connectors, { ...RESOURCE, kind: 'Connector', metadata: { name: slug }, spec });
+    }
   }
 
   seedTrigger(

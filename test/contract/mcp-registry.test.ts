@@ -79,6 +79,8 @@ test('the order of the list is fixed', () => {
     'list_agents',
     'get_agent',
     'create_agent',
+    'update_agent',
+    'delete_agent',
     'send_message',
     'list_runs',
     'get_run',
@@ -86,6 +88,7 @@ test('the order of the list is fixed', () => {
     'upsert_trigger',
     'test_trigger',
     'rotate_trigger_token',
+    'delete_trigger',
     'cancel_run',
     'list_sessions',
     'get_session',
@@ -99,6 +102,12 @@ test('the order of the list is fixed', () => {
     'upsert_schedule',
     'run_schedule_now',
     'delete_schedule',
+    'search_connectors',
+    'list_agent_connectors',
+    'attach_connector',
+    'detach_connector',
+    'set_mcp_servers',
+    'list_models',
   ]);
 });
 

@@ -55,6 +55,15 @@ function goodArguments(): Record<string, Record<string, unknown>> {
     read_skill_file: { agentId: AGENT, slug: 'notes', path: 'a.txt' },
     upsert_skill: { agentId: AGENT, slug: 'notes', body: 'Better.' },
     delete_skill: { agentId: AGENT, slug: 'notes', confirm: true },
+    update_agent: { agentId: AGENT, soul: 'You greet.' },
+    delete_agent: { agentId: AGENT, confirm: true },
+    delete_trigger: { agentId: AGENT, slug: 'hook', confirm: true },
+    search_connectors: {},
+    list_agent_connectors: { agentId: AGENT },
+    attach_connector: { agentId: AGENT, slug: 'github' },
+    detach_connector: { agentId: AGENT, slug: 'deepwiki', confirm: true },
+    set_mcp_servers: { agentId: AGENT, servers: [{ name: 'docs', url: 'https://mcp.example.com/mcp' }] },
+    list_models: {},
     list_schedules: { agentId: AGENT },
     upsert_schedule: { agentId: AGENT, slug: 'daily', enabled: false },
     run_schedule_now: { agentId: AGENT, slug: 'daily' },
@@ -67,6 +76,8 @@ function seedRunAndTrigger(): void {
   harness.seedRun('acme-box', 'greeter-1', { status: done() });
   harness.seedSkill('acme-box', 'greeter', 'notes', { files: { 'a.txt': 'text' } });
   harness.seedSchedule('acme-box', 'greeter', 'daily');
+  harness.seedConnectors();
+  harness.seedAgent('acme-box', 'greeter', { spec: { connectors: ['deepwiki'] } });
   harness.api.clearRecords();
 }
 
@@ -97,6 +108,15 @@ describe('every tool', () => {
     ['rotate_trigger_token', ['patch agenttriggers']],
     ['test_trigger', ['create agentruns']],
     ['send_message', ['get agentruns', 'create agentruns']],
+    ['update_agent', ['get agents', 'patch agents']],
+    ['delete_agent', ['delete agents']],
+    ['delete_trigger', ['delete agenttriggers']],
+    ['search_connectors', []],
+    ['list_agent_connectors', []],
+    ['attach_connector', ['get agents', 'patch agents']],
+    ['detach_connector', ['get agents', 'patch agents']],
+    ['set_mcp_servers', ['get agents', 'patch agents']],
+    ['list_models', []],
   ])('%s costs %j', async (name, requests) => {
     seedRunAndTrigger();
     harness.controllerSays({ active: true });
@@ -201,8 +221,8 @@ describe('every tool', () => {
     ],
     [
       'create_agent',
-      { name: 'a', connectors: ['github'] },
-      'connector slug not in the catalog: the catalog is empty; create the agent without connectors',
+      { name: 'a', connectors: ['gitub'] },
+      'connector slug not in the catalog: near ones: github, deepwiki; search_connectors lists all',
     ],
     ['create_agent', { name: 'a', connectors: [1] }, 'argument "connectors.0" must be a string, got a number'],
     ['send_message', { agentId: AGENT }, 'missing required argument: message (string)'],

@@ -32,3 +32,18 @@ export const agentFields = {
     .optional()
     .describe('Guided setup that runs when somebody installs the agent from a template.'),
 };
+
+const orDefault = 'null = back to the default.';
+
+/** The fields of {@link agentFields} in an update: null stands for the default where an agent can be without a value. */
+export const agentUpdateFields = {
+  name: AgentSpec.shape.name.optional().describe('Display name; the handle stays.'),
+  handle: z.string().min(1).optional().describe('Call key; a change breaks every @handle in other prompts.'),
+  ...agentFields,
+  description: AgentSpec.shape.description.unwrap().nullable().optional().describe('One line; null empties it.'),
+  model: z.string().min(1).max(128).nullable().optional().describe(`Model name; ${orDefault}`),
+  temperature: z.number().min(0).max(2).nullable().optional().describe(`0 to 2; ${orDefault}`),
+  stepLimit: z.int().min(1).max(500).nullable().optional().describe(`Most steps in one run; ${orDefault}`),
+  tools: agentFields.tools.describe('Families to switch on or off; the others stay.'),
+  selfImprovement: agentFields.selfImprovement.describe('Flags to switch; the others stay.'),
+};

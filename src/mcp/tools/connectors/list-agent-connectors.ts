@@ -1,0 +1,14 @@
+import { z } from 'zod';
+import { listAgentConnectors } from '../../../services/connectors.js';
+import { defineTool } from '../../define-tool.js';
+import { agentIdArgument } from '../shared-arguments.js';
+
+export const listAgentConnectorsTool = defineTool({
+  name: 'list_agent_connectors',
+  title: 'List connectors of an agent',
+  description:
+    'Lists the connectors attached to one agent with their status (active, needs_auth, needs_config) and the credentials that are missing. The whole catalog is in search_connectors.',
+  effect: 'read',
+  input: z.object({ agentId: agentIdArgument }),
+  handler: ({ agentId }, { caller, services }) => listAgentConnectors(services.scope, caller, agentId),
+});

@@ -1,0 +1,17 @@
+import { z } from 'zod';
+import { searchConnectors } from '../../../services/connectors.js';
+import { defineTool } from '../../define-tool.js';
+
+export const searchConnectorsTool = defineTool({
+  name: 'search_connectors',
+  title: 'Search connector catalog',
+  description:
+    'Searches the catalog of connectors (remote MCP servers such as GitHub or Linear) and says which credentials each needs. Attach one by its slug with attach_connector; what an agent has already is in list_agent_connectors.',
+  effect: 'read',
+  input: z.object({
+    query: z.string().max(200).default('').describe('Words to look for; all connectors when empty.'),
+    category: z.string().max(64).optional().describe('Only this category.'),
+    limit: z.int().min(1).max(200).default(20).describe('Most connectors to return.'),
+  }),
+  handler: (input, { services }) => searchConnectors(services.scope, input),
+});

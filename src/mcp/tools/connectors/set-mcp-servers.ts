@@ -1,0 +1,37 @@
+import { z } from 'zod';
+import { MAX_MCP_SERVERS, MCP_SERVER_NAME, MCP_TRANSPORTS } from '../../../api/v1alpha1/mcp-server.js';
+import { setMcpServers } from '../../../services/mcp-servers.js';
+import { defineTool } from '../../define-tool.js';
+import { agentIdArgument } from '../shared-arguments.js';
+
+/** `{NAME: text}` */
+const texts = z.object({}).catchall(z.string().max(4096));
+
+const server = z.object({
+  name: z
+    .string()
+    .max(32)
+    .regex(MCP_SERVER_NAME, 'must have letters, digits, _ and -, and begin with a letter or digit')
+    .describe('Unique name; letters, digits, _ and -.'),
+  transport: z.enum(MCP_TRANSPORTS).default('http'),
+  url: z.string().max(2048).optional().describe('For http: an https address.'),
+  headers: texts.optional().describe('For http. Credentials only as "${NAME}".'),
+  command: z.string().min(1).max(1024).optional().describe('For stdio.'),
+  args: z.array(z.string().max(4096)).max(64).optional(),
+  env: texts.optional().describe('For stdio.'),
+  enabled: z.boolean().default(true),
+});
+
+export const setMcpServersTool = defineTool({
+  name: 'set_mcp_servers',
+  title: 'Set MCP servers',
+  description:
+    'Replaces the list of own MCP servers of an agent; read it with get_agent first and pass what shall stay. [] removes all. ${NAME} stands for key NAME of the Secret <agent>-secrets. For services of the catalog use attach_connector.',
+  effect: 'destructive',
+  idempotent: true,
+  input: z.object({
+    agentId: agentIdArgument,
+    servers: z.array(server).max(MAX_MCP_SERVERS).describe('The whole new list.'),
+  }),
+  handler: ({ agentId, servers }, { caller, services }) => setMcpServers(services.agents, caller, agentId, servers),
+});

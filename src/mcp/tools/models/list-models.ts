@@ -1,0 +1,18 @@
+import { z } from 'zod';
+import { Provider } from '../../../api/v1alpha1/common.js';
+import { listModels } from '../../../services/models.js';
+import { defineTool } from '../../define-tool.js';
+import { spaceIdArgument } from '../shared-arguments.js';
+
+export const listModelsTool = defineTool({
+  name: 'list_models',
+  title: 'List models',
+  description:
+    'Lists the models that agents of a Box can name as provider and model, with prices, context window and whether runs can use them. Ask it before create_agent or update_agent change a model.',
+  effect: 'read',
+  input: z.object({
+    spaceId: spaceIdArgument,
+    provider: Provider.optional().describe('Only models of this provider.'),
+  }),
+  handler: (input, { caller, services }) => listModels(services.scope, caller, input),
+});

@@ -1,0 +1,161 @@
+/** The MCP servers that people give to an agent (spec 2, mcpServers; tools.md 3, 4). */
+import { hostOf, referencesOf } from '../api/credentials.js';
+import type { McpServerSpec } from '../api/v1alpha1/mcp-server.js';
+import { changeAgent } from './change-agent.js';
+import type { ChangeAgentDeps } from './change-agent.js';
+import type { Caller } from './key-check.js';
+import { sameJson } from './same-json.js';
+import { findAgent } from './scope.js';
+import { UserError } from './user-error.js';
+import { projectAgent } from './views.js';
+
+/** A server as the tool takes it. */
+export interface McpServerInput {
+  name: string;
+  transport: McpServerSpec['transport'];
+  url?: string | undefined;
+  headers?: Readonly<Record<string, string>> | undefined;
+  command?: string | undefined;
+  args?: readonly string[] | undefined;
+  env?: Readonly<Record<string, string>> | undefined;
+  enabled: boolean;
+}
+
+/** The McpServer record of tools.md 3; references stand as they were written. */
+export function mcpServerRecord(server: McpServerSpec, presentSecrets: readonly string[]) {
+  return {
+    name: server.name,
+    transport: server.transport,
+    url: server.url ?? null,
+    headers: toObject(server.headers),
+    command: server.command ?? null,
+    args: server.args ?? [],
+    env: toObject(server.env),
+    enabled: server.enabled,
+    missingSecrets: referencesOf(server).filter((name) => !presentSecrets.includes(name)),
+  };
+}
+
+function toObject(list: readonly { name: string; value: string }[] | undefined): Record<string, string> {
+  return Object.fromEntries((list ?? []).map(({ name, value }) => [name, value]));
+}
+
+/** The result of set_mcp_servers: the list replaces the one before; at most one write. */
+export async function setMcpServers(
+  deps: ChangeAgentDeps,
+  caller: Caller,
+  id: string,
+  given: readonly McpServerInput[],
+) {
+  const servers = given.map(toSpec);
+  refuseDoubles(servers);
+  const known = await findAgent(deps, caller, id);
+  let before: readonly McpServerSpec[] = [];
+  const agent = await changeAgent(deps, caller, known, ({ spec }) => {
+    before = spec.mcpServers ?? [];
+    return sameJson(before, servers) ? undefined : { mcpServers: servers };
+  });
+  const { presentSecrets } = projectAgent(agent);
+  const former = new Map(before.map((server) => [server.name, server]));
+  const names = new Set(servers.map(({ name }) => name));
+  return {
+    mcpServers: servers.map((server) => mcpServerRecord(server, presentSecrets)),
+    added: [...names].filter((name) => !former.has(name)),
+    updated: servers.filter((server) => isChanged(former.get(server.name), server)).map(({ name }) => name),
+    removed: [...former.keys()].filter((name) => !names.has(name)),
+  };
+}
+
+function isChanged(before: McpServerSpec | undefined, now: McpServerSpec): boolean {
+  return before !== undefined && !sameJson(before, now);
+}
+
+function refuseDoubles(servers: readonly McpServerSpec[]): void {
+  const double = servers.find(({ name }, index) => servers.findIndex((other) => other.name === name) !== index);
+  if (double !== undefined) throw new UserError(`two servers have the name ${double.name}: names are unique`);
+}
+
+/** What is stored: only the fields of the transport. Throws when the server cannot work as it is. */
+function toSpec(server: McpServerInput, index: number): McpServerSpec {
+  const at = `servers.${index}`;
+  const { name, transport, enabled } = server;
+  if (transport === 'http') {
+    refuseFields(at, 'stdio', { command: server.command, args: server.args, env: server.env });
+    const headers = toList(server.headers);
+    for (const header of headers) checkHeader(`${at}.headers`, header);
+    const url = checkUrl(`${at}.url`, server.url);
+    return { name, transport, url, ...(headers.length === 0 ? {} : { headers }), enabled };
+  }
+  refuseFields(at, 'http', { url: server.url, headers: server.headers });
+  if (server.command === undefined) {
+    throw new UserError(`missing required argument: ${at}.command (string) is needed for transport stdio`);
+  }
+  const env = toList(server.env);
+  for (const variable of env) checkVariable(`${at}.env`, variable);
+  const args = [...(server.args ?? [])];
+  for (const text of [...args, server.command]) checkReferences(`${at}.args`, text);
+  return {
+    name,
+    transport,
+    command: server.command,
+    ...(args.length === 0 ? {} : { args }),
+    ...(env.length === 0 ? {} : { env }),
+    enabled,
+  };
+}
+
+/** Fields of the other transport would silently do nothing; empty ones are what some clients send for "none". */
+function refuseFields(at: string, transport: string, fields: Record<string, string | object | undefined>): void {
+  for (const [field, value] of Object.entries(fields)) {
+    if (value === undefined || value === '' || (typeof value === 'object' && Object.keys(value).length === 0)) continue;
+    throw new UserError(`argument "${at}.${field}" is for transport ${transport} only`);
+  }
+}
+
+function toList(record: Readonly<Record<string, string>> | undefined): { name: string; value: string }[] {
+  return Object.entries(record ?? {}).map(([name, value]) => ({ name, value }));
+}
+
+const HEADER_NAME = /^[A-Za-z0-9!#$%&'*+.^_|~-]{1,128}$/;
+const VARIABLE_NAME = /^[A-Za-z_][A-Za-z0-9_]{0,127}$/;
+/** Headers that carry credentials: their value must not stand in the agent. */
+const SECRET_HEADER = /authorization|cookie|key|token/i;
+const REFERENCE = /\$\{[A-Za-z_][A-Za-z0-9_]{0,63}\}/g;
+
+function checkHeader(at: string, { name, value }: { name: string; value: string }): void {
+  if (!HEADER_NAME.test(name)) throw new UserError(`argument "${at}" has a name that is no header name`);
+  // eslint-disable-next-line no-control-regex -- control characters are what is looked for
+  if (/[\u0000-\u0008\u000a-\u001f\u007f]/.test(value)) {
+    throw new UserError(`argument "${at}.${name}" must not hold control characters or line breaks`);
+  }
+  checkReferences(`${at}.${name}`, value);
+  if (SECRET_HEADER.test(name) && value.search(REFERENCE) === -1) {
+    throw new UserError(
+      `argument "${at}.${name}" must hold a reference such as \${NAME}, not the credential itself: NAME is a key of the Secret <agent>-secrets`,
+    );
+  }
+}
+
+function checkVariable(at: string, { name, value }: { name: string; value: string }): void {
+  if (!VARIABLE_NAME.test(name)) throw new UserError(`argument "${at}" has a name that is no variable name`);
+  checkReferences(`${at}.${name}`, value);
+}
+
+function checkReferences(at: string, text: string): void {
+  if (!text.replace(REFERENCE, '').includes('${')) return;
+  throw new UserError(`argument "${at}": a reference is \${NAME}, where NAME has letters, digits and _`);
+}
+
+function checkUrl(at: string, url: string | undefined): string {
+  if (url === undefined) throw new UserError(`missing required argument: ${at} (string) is needed for transport http`);
+  checkReferences(at, url);
+  const plain = url.replace(REFERENCE, 'x');
+  if (!plain.startsWith('https://') || /\s/.test(plain) || hostOf(plain) === undefined) {
+    throw new UserError(`argument "${at}" must be an address that begins with https://`);
+  }
+  const { username, password } = new URL(plain);
+  if (username !== '' || password !== '') {
+    throw new UserError(`argument "${at}" must not hold a user name or password: use a header with a reference`);
+  }
+  return url;
+}

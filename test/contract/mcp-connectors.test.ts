@@ -1,0 +1,311 @@
+/** Connectors, MCP servers and models as the tools show and set them (spec 2; reference docs of the tools). */
+import { Agents } from '../../src/api/v1alpha1/agent.js';
+import { Connectors } from '../../src/api/v1alpha1/connector.js';
+import { McpHarness } from '../builders/mcp-harness.js';
+
+const AGENT = 'acme-box.greeter';
+
+let harness: McpHarness;
+beforeEach(() => {
+  harness = new McpHarness();
+  harness.seedConnectors();
+  harness.api.clearRecords();
+});
+
+const stored = () => harness.api.peek(Agents, 'bw-acme-box/greeter');
+const attach = (slug: string) => harness.call('attach_connector', { agentId: AGENT, slug });
+const connectors = async () => (await harness.call('list_agent_connectors', { agentId: AGENT })).payload;
+
+describe('search_connectors', () => {
+  test('shows what a connector is and which credentials it needs', async () => {
+    expect((await harness.call('search_connectors', { query: 'HUB' })).payload).toEqual({
+      connectors: [
+        {
+          slug: 'github',
+          name: 'GitHub',
+          category: 'development',
+          description: expect.any(String),
+          auth: 'apiKey',
+          secrets: ['GITHUB_TOKEN'],
+        },
+        expect.objectContaining({ slug: 'deepwiki', auth: 'none', secrets: [] }),
+      ],
+    });
+  });
+
+  test.each([
+    [{}, ['deepwiki', 'github']],
+    [{ category: 'Documentation' }, ['deepwiki']],
+    [{ category: 'nope' }, []],
+    [{ query: 'pull requests' }, ['github']],
+    [{ query: 'nothing like it' }, []],
+    [{ limit: 1 }, ['deepwiki']],
+  ])('%j finds %j', async (args, slugs) => {
+    const { payload } = await harness.call('search_connectors', args);
+    expect((payload['connectors'] as { slug: string }[]).map(({ slug }) => slug)).toEqual(slugs);
+  });
+});
+
+describe('attach and detach', () => {
+  test('a connector without credentials is active at once', async () => {
+    expect((await attach('deepwiki')).payload).toEqual({
+      slug: 'deepwiki',
+      name: 'DeepWiki',
+      status: 'active',
+      missingSecrets: [],
+      nextStep: null,
+    });
+    expect(stored()?.spec.connectors).toEqual(['deepwiki']);
+  });
+
+  test('one that needs a credential says which, and the command that gives it', async () => {
+    const { payload } = await attach('github');
+    expect(payload).toEqual({
+      slug: 'github',
+      name: 'GitHub',
+      status: 'needs_auth',
+      missingSecrets: ['GITHUB_TOKEN'],
+      nextStep: expect.stringContaining(' | kubectl apply --server-side '),
+    });
+    const [, json = ''] = /^echo '(.*)' \|/.exec(payload['nextStep'] as string) ?? [];
+    expect(JSON.parse(json)).toEqual({
+      apiVersion: 'v1',
+      kind: 'Secret',
+      metadata: {
+        name: 'greeter-secrets',
+        namespace: 'bw-acme-box',
+        labels: { 'boxwright.dev/credential': 'true' },
+        annotations: { 'boxwright.dev/hosts': 'api.githubcopilot.com' },
+      },
+      stringData: { GITHUB_TOKEN: 'VALUE' },
+    });
+  });
+
+  test('repeated attaching gives the same answer and writes once', async () => {
+    const first = await attach('github');
+    expect((await attach('github')).payload).toEqual(first.payload);
+    expect(harness.api.writes).toHaveLength(1);
+  });
+
+  test('an unknown slug names the near ones', async () => {
+    expect((await attach('githup')).payload).toEqual({
+      error: 'connector slug not in the catalog: near ones: github, deepwiki; search_connectors lists all',
+    });
+    expect(harness.requests()).toEqual([]);
+  });
+
+  test.each([
+    ['the name is there and may go to the host', ['GITHUB_TOKEN'], ['api.githubcopilot.com'], 'active'],
+    ['the name is there but may not go to the host', ['GITHUB_TOKEN'], ['example.com'], 'needs_config'],
+    ['the name is not there', ['OTHER'], ['api.githubcopilot.com'], 'needs_auth'],
+  ])('when %s', async (_name, presentSecrets, secretHosts, status) => {
+    harness.seedAgent('acme-box', 'greeter', {
+      spec: { connectors: ['github'] },
+      status: { active: true, presentSecrets, secretHosts },
+    });
+    expect(await connectors()).toMatchObject({ connectors: [{ slug: 'github', status }] });
+    const agent = (await harness.call('get_agent', { agentId: AGENT })).payload;
+    expect(agent['connectors']).toEqual([{ slug: 'github', name: 'GitHub', status }]);
+  });
+
+  test('an entry that left the catalogue stays visible and can be detached', async () => {
+    await attach('github');
+    harness.api.vanish(Connectors, 'github');
+    expect(await connectors()).toEqual({
+      connectors: [{ slug: 'github', name: 'github', status: 'needs_config', missingSecrets: [] }],
+    });
+    const detach = () => harness.call('detach_connector', { agentId: AGENT, slug: 'github', confirm: true });
+    expect((await detach()).payload).toEqual({ detached: 'github' });
+    expect(stored()?.spec.connectors).toEqual([]);
+    expect((await detach()).payload).toEqual({
+      error: 'connector not attached: this agent has no connector with this slug; it has none',
+    });
+  });
+
+  test('connectors that are attached at the same time are all kept', async () => {
+    await Promise.all([attach('github'), attach('deepwiki')]);
+    expect([...(stored()?.spec.connectors ?? [])].sort()).toEqual(['deepwiki', 'github']);
+  });
+
+  test('an agent has at most 50', async () => {
+    const many = Array.from({ length: 50 }, (_, index) => `c${index}`);
+    harness.seedAgent('acme-box', 'greeter', { spec: { connectors: many } });
+    expect((await attach('github')).payload).toEqual({
+      error: 'an agent has at most 50 connectors: detach one first',
+    });
+  });
+
+  test('create_agent attaches, each slug once', async () => {
+    Object.assign(harness.agentWaiter, { wait: () => Promise.resolve(undefined) });
+    const { payload } = await harness.call('create_agent', {
+      name: 'New',
+      connectors: ['github', 'deepwiki', 'github'],
+    });
+    expect(payload['connectors']).toEqual([
+      { slug: 'github', name: 'GitHub', status: 'needs_auth' },
+      { slug: 'deepwiki', name: 'DeepWiki', status: 'active' },
+    ]);
+  });
+});
+
+describe('set_mcp_servers', () => {
+  const set = (servers: unknown) => harness.call('set_mcp_servers', { agentId: AGENT, servers });
+  const http = { name: 'docs', url: 'https://mcp.example.com/mcp', headers: { Authorization: 'Bearer ${DOCS_KEY}' } };
+  const stdio = { name: 'local', transport: 'stdio', command: 'npx', args: ['-y', 'x'], env: { KEY: '${LOCAL_KEY}' } };
+
+  test('replaces the list and says what changed; references stay as written', async () => {
+    const { payload } = await set([http, stdio]);
+    expect(payload).toEqual({
+      mcpServers: [
+        {
+          name: 'docs',
+          transport: 'http',
+          url: 'https://mcp.example.com/mcp',
+          headers: { Authorization: 'Bearer ${DOCS_KEY}' },
+          command: null,
+          args: [],
+          env: {},
+          enabled: true,
+          missingSecrets: ['DOCS_KEY'],
+        },
+        {
+          name: 'local',
+          transport: 'stdio',
+          url: null,
+          headers: {},
+          command: 'npx',
+          args: ['-y', 'x'],
+          env: { KEY: '${LOCAL_KEY}' },
+          enabled: true,
+          missingSecrets: ['LOCAL_KEY'],
+        },
+      ],
+      added: ['docs', 'local'],
+      updated: [],
+      removed: [],
+    });
+    const agent = (await harness.call('get_agent', { agentId: AGENT })).payload;
+    expect(agent['mcpServers']).toEqual(payload['mcpServers']);
+    const next = await set([
+      { ...http, enabled: false },
+      { name: 'third', url: 'https://c.example.com' },
+    ]);
+    expect(next.payload).toMatchObject({ added: ['third'], updated: ['docs'], removed: ['local'] });
+    expect((await set([])).payload).toEqual({ mcpServers: [], added: [], updated: [], removed: ['docs', 'third'] });
+  });
+
+  test('the same list again writes nothing', async () => {
+    await set([http]);
+    harness.api.clearRecords();
+    expect((await set([http])).payload).toMatchObject({ added: [], updated: [], removed: [] });
+    expect(harness.api.writes).toEqual([]);
+  });
+
+  test('secrets that the gateway saw are not missing', async () => {
+    harness.seedAgent('acme-box', 'greeter', { status: { active: true, presentSecrets: ['DOCS_KEY'] } });
+    expect((await set([http])).payload).toMatchObject({ mcpServers: [{ missingSecrets: [] }] });
+  });
+
+  test.each([
+    [[{ name: 'a' }], 'missing required argument: servers.0.url (string) is needed for transport http'],
+    [[{ name: 'a', url: 'http://x.example' }], 'argument "servers.0.url" must be an address that begins with https://'],
+    [[{ name: 'a', url: 'https://' }], 'argument "servers.0.url" must be an address that begins with https://'],
+    [
+      [{ name: 'a', url: 'https://u:p@x.example' }],
+      'argument "servers.0.url" must not hold a user name or password: use a header with a reference',
+    ],
+    [
+      [{ name: 'a', transport: 'stdio' }],
+      'missing required argument: servers.0.command (string) is needed for transport stdio',
+    ],
+    [
+      [{ name: 'a', url: 'https://x.example', command: 'x' }],
+      'argument "servers.0.command" is for transport stdio only',
+    ],
+    [
+      [{ name: 'a', transport: 'stdio', command: 'x', url: 'https://x.example' }],
+      'argument "servers.0.url" is for transport http only',
+    ],
+    [[http, http], 'two servers have the name docs: names are unique'],
+    [
+      [{ name: 'a b', url: 'https://x.example' }],
+      'argument "servers.0.name": must have letters, digits, _ and -, and begin with a letter or digit',
+    ],
+    [
+      [{ name: 'a', url: 'https://x.example', headers: { 'X-Api-Key': 'abc' } }],
+      'argument "servers.0.headers.X-Api-Key" must hold a reference such as ${NAME}, not the credential itself: NAME is a key of the Secret <agent>-secrets',
+    ],
+    [
+      [{ name: 'a', url: 'https://x.example', headers: { cookie: 'a=b' } }],
+      'argument "servers.0.headers.cookie" must hold a reference such as ${NAME}, not the credential itself: NAME is a key of the Secret <agent>-secrets',
+    ],
+    [
+      [{ name: 'a', url: 'https://x.example', headers: { 'x y': 'v' } }],
+      'argument "servers.0.headers" has a name that is no header name',
+    ],
+    [
+      [{ name: 'a', url: 'https://x.example', headers: { x: 'a\r\nb: c' } }],
+      'argument "servers.0.headers.x" must not hold control characters or line breaks',
+    ],
+    [
+      [{ name: 'a', url: 'https://x.example', headers: { x: '${A-B}' } }],
+      'argument "servers.0.headers.x": a reference is ${NAME}, where NAME has letters, digits and _',
+    ],
+    [
+      [{ name: 'a', url: 'https://x.example', headers: { x: 5 } }],
+      'argument "servers.0.headers.x" must be a string, got a number',
+    ],
+    [[{ name: 'a', transport: 'sse' }], 'argument "servers.0.transport" must be one of: http, stdio'],
+    [['a'], 'argument "servers.0" must be an object, got a string'],
+    ['[]', 'argument "servers" must be an array, got a string'],
+    [Array.from({ length: 21 }, () => http), 'argument "servers" must have at most 20 items'],
+    [undefined, 'missing required argument: servers (array)'],
+  ])('%j is refused and writes nothing', async (servers, error) => {
+    expect((await set(servers)).payload).toEqual({ error });
+    expect(harness.api.writes).toEqual([]);
+  });
+
+  test('empty fields of the other transport are what some clients send for "none"', async () => {
+    const server = { ...http, command: null, args: [], env: {} };
+    expect((await set([server])).isError).toBe(false);
+  });
+});
+
+describe('list_models', () => {
+  test('shows what the Box provides first, then the vendors with prices and the reason why not', async () => {
+    const { models } = (await harness.call('list_models')).payload as { models: Record<string, unknown>[] };
+    expect(models[0]).toEqual({
+      provider: 'boxwright',
+      model: 'scripted',
+      available: true,
+      reason: null,
+      isDefault: true,
+      contextWindow: null,
+      inputUsdPerMillion: 0,
+      outputUsdPerMillion: 0,
+    });
+    expect(models.find(({ model }) => model === 'gpt-4.1-mini')).toEqual({
+      provider: 'openai',
+      model: 'gpt-4.1-mini',
+      available: false,
+      reason: 'this installation has no credentials for provider openai; use provider boxwright',
+      isDefault: false,
+      contextWindow: 1_047_576,
+      inputUsdPerMillion: 0.4,
+      outputUsdPerMillion: 1.6,
+    });
+    const defaults = models.filter(({ isDefault }) => isDefault).map(({ provider }) => provider);
+    expect(defaults).toEqual(['boxwright', 'anthropic', 'openai', 'google', 'mistral', 'xai', 'deepseek']);
+  });
+
+  test('one provider only, and the rule of create_agent for the Box', async () => {
+    const { models } = (await harness.call('list_models', { provider: 'xai' })).payload as { models: object[] };
+    expect(models.length).toBeGreaterThan(0);
+    expect(models.every((model) => (model as { provider: string }).provider === 'xai')).toBe(true);
+    harness.seedBox('acme-two', 'acme');
+    expect((await harness.call('list_models')).payload).toEqual({
+      error: 'this workspace has several Boxes: pass spaceId, one of: acme-box, acme-two',
+    });
+    expect((await harness.call('list_models', { spaceId: 'rival-box' })).isError).toBe(true);
+  });
+});
