@@ -53,16 +53,15 @@ export function createGateway(deps: GatewayDeps): Gateway {
   const reviews = new TokenReviewer({ api, clock, metrics });
   const authenticator = new RunAuthenticator({ api, clock, reviews, ...caches });
   const pinning = new Pinning({ self, clock, store, served, gateways: caches.gateways, metrics, log });
-  const inputs = new ClaimInputs({ api, store, agents: caches.agents, boxes: caches.boxes });
   const notes = new NoteStore({ api, cache: caches.notes, clock });
   const abilities = new AbilitiesReader({ notes, skills: caches.skills });
+  const inputs = new ClaimInputs({ api, store, agents: caches.agents, boxes: caches.boxes });
   const shared = { clock, store, served, pinning, metrics };
   const finisher = new RunFinisher({ ...shared, lock, log });
   const handler = new GatewayHandler({
     authenticator,
     claims: new Claims({ ...shared, self, inputs, finisher, abilities }),
     reports: new Reports({ ...shared, lock }),
-    finisher,
     tools: new AgentTools({
       ...shared,
       lock,
@@ -71,6 +70,7 @@ export function createGateway(deps: GatewayDeps): Gateway {
       memory: new MemoryTools(notes),
       skills: new SkillTools({ api, skills: caches.skills }),
     }),
+    finisher,
     models: new ModelCalls({ ...shared, boxes: inputs, agents: caches.agents, prices: PRICES }),
     isDraining: deps.isDraining,
     clock,

@@ -137,6 +137,10 @@ export const AgentRunStatus = z.object({
     })
     .optional()
     .describe('Who executes the run and who serves it.'),
+  untrusted: z
+    .boolean()
+    .optional()
+    .describe('True when the run, its session or its parent came from a webhook (DESIGN 4, Trust of a run).'),
   usage: RunUsage.optional(),
   usageFinal: z.boolean().optional().describe('True when usage will not grow any more.'),
   output: z.string().max(MAX_STATUS_OUTPUT_BYTES).optional().describe('The last message of the agent, cut at 8 KiB.'),
@@ -147,10 +151,6 @@ export const AgentRunStatus = z.object({
   transcript: z
     .object({
       state: z
-  untrusted: z
-    .boolean()
-    .optional()
-    .describe('True when the run, its session or its parent came from a webhook (DESIGN 4, Trust of a run).'),
         .enum(['full', 'truncated', 'expired', 'archived'])
         .describe('Whether the transcript is complete and where it is.'),
       chunks: z.int().min(0).max(24).describe('Number of AgentRunChunks.'),

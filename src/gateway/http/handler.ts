@@ -9,8 +9,8 @@ import type { Logger } from '../../observability/logger.js';
 import type { HttpMetrics } from '../../observability/metrics.js';
 import { ClaimRequest, EventsRequest, FinishRequest, ToolRequest, type RunEvent } from '../../protocol/run.js';
 import type { Clock } from '../../runtime/clock.js';
-import type { RunAuthenticator, RunIdentity } from '../auth/run-authenticator.js';
 import type { AgentTools } from '../agent-tools/agent-tools.js';
+import type { RunAuthenticator, RunIdentity } from '../auth/run-authenticator.js';
 import { GatewayError, tryAgain } from '../errors.js';
 import type { ModelCallAnswer, ModelCalls } from '../models/model-calls.js';
 import type { Claims } from '../runs/claims.js';
@@ -23,17 +23,17 @@ import { routeOf, type Route } from './routes.js';
 const MAX_CLAIM_BYTES = 64 * 1024;
 /** A runner holds at most 8 MiB of events that are not stored. */
 const MAX_REPORT_BYTES = 9 * 1024 * 1024;
-/** A history of 1 MiB and the tool results of one run. */
 /** A skill of 1 MiB, in JSON. */
 const MAX_TOOL_BYTES = 3 * 1024 * 1024;
+/** A history of 1 MiB and the tool results of one run. */
 const MAX_MODEL_BYTES = 9 * 1024 * 1024;
 
 export interface GatewayHandlerOptions {
   authenticator: Pick<RunAuthenticator, 'authenticate'>;
   claims: Pick<Claims, 'claim'>;
   reports: Pick<Reports, 'report'>;
-  finisher: Pick<RunFinisher, 'finish'>;
   tools: Pick<AgentTools, 'call'>;
+  finisher: Pick<RunFinisher, 'finish'>;
   models: Pick<ModelCalls, 'call'>;
   /** True while the process stops: runners go to another pod. */
   isDraining: () => boolean;
@@ -94,10 +94,10 @@ export class GatewayHandler {
         const report = EventsRequest.parse(await readJson(request, MAX_REPORT_BYTES));
         return reports.report(identity, { ...report, events: inOrder(report.events) });
       }
-      case 'finish': {
-        const report = FinishRequest.parse(await readJson(request, MAX_REPORT_BYTES));
       case 'tool':
         return tools.call(identity, ToolRequest.parse(await readJson(request, MAX_TOOL_BYTES)));
+      case 'finish': {
+        const report = FinishRequest.parse(await readJson(request, MAX_REPORT_BYTES));
         return finisher.finish(identity, { ...report, events: inOrder(report.events) });
       }
     }
