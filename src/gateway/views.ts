@@ -35,7 +35,7 @@ export function projectRun(run: AgentRun): AgentRun {
     };
   }
   const { agent, sessionId } = run.spec;
-  const { phase, reason, claim, transcript, usageFinal, pending, untrusted } = run.status ?? {
+  const { phase, reason, claim, transcript, usageFinal, pending, untrusted, approvals } = run.status ?? {
     phase: 'running' as const,
   };
   return {
@@ -49,6 +49,7 @@ export function projectRun(run: AgentRun): AgentRun {
       ...(usageFinal === undefined ? {} : { usageFinal }),
       ...(pending === undefined ? {} : { pending }),
       ...(untrusted === undefined ? {} : { untrusted }),
+      ...(approvals === undefined ? {} : { approvals }),
     },
   };
 }
@@ -138,7 +139,16 @@ export interface AgentView {
   uid: string;
   spec: Pick<
     Agent['spec'],
-    'handle' | 'name' | 'description' | 'soul' | 'provider' | 'model' | 'temperature' | 'stepLimit' | 'tools'
+    | 'handle'
+    | 'name'
+    | 'description'
+    | 'soul'
+    | 'provider'
+    | 'model'
+    | 'temperature'
+    | 'stepLimit'
+    | 'tools'
+    | 'approvals'
   >;
 }
 

@@ -100,6 +100,8 @@ export const Abilities = z.object({
   /** Newest notes of the agent first. */
   memories: z.array(z.object({ id: z.string(), text: z.string(), untrusted: z.boolean() })),
   skills: z.array(z.object({ slug: z.string(), description: z.string() })),
+  /** Which calls wait for a person (src/protocol/approvals.ts). */
+  approvals: z.object({ required: z.array(z.string()), always: z.array(z.string()) }).optional(),
 });
 export type Abilities = z.output<typeof Abilities>;
 
@@ -130,6 +132,8 @@ export const ClaimAnswer = z.object({
   history: z.array(TranscriptMessage),
   /** The results of the call that was open, with which this run begins instead of `message`. */
   opening: z.array(TranscriptMessage).optional(),
+  /** The open call, approved: it is executed before the first model call, and its result follows `opening`. */
+  approved: z.object({ callId: z.string(), tool: z.string(), input: z.string().describe('JSON') }).optional(),
   abilities: Abilities.optional(),
   limits: z.object({ stepLimit: z.int(), executionSeconds: z.int() }),
   intervals: z.object({ heartbeatSeconds: z.int(), reportSeconds: z.int() }),

@@ -3,6 +3,7 @@ import type { ClaimAnswer, FinishRequest } from '../protocol/run.js';
 import type { RunReason } from '../api/reasons.js';
 import type { Clock } from '../runtime/clock.js';
 import { agentTools } from './agent-tools.js';
+import { gated } from './approvals.js';
 import type { Engine, EngineHooks, EngineOutcome } from './engine.js';
 import { gatewayTools } from './gateway-tools.js';
 import { composeInstructions } from './instructions.js';
@@ -11,6 +12,7 @@ import { cutJson, cutText, headOfText, MAX_STORED_INPUT_BYTES, MAX_STORED_RESULT
 import { errorKind } from './log.js';
 import type { RunnerLog } from './log.js';
 import { Reporter } from './reporter.js';
+import { openConversation } from './opening.js';
 import { pendingOf } from './pending.js';
 import { RunRefused } from './run-gateway.js';
 import type { RunGateway } from './run-gateway.js';
@@ -111,10 +113,11 @@ interface WorkContext {
 }
 
 async function work(claim: ClaimAnswer, { deps, reporter, signal }: WorkContext): Promise<EngineOutcome> {
-  const tools = [...agentTools(claim.agent.tools, deps.tools), ...gatewayTools(claim.abilities, deps)];
-  const opening = claim.opening ?? [{ role: 'user' as const, text: claim.message }];
+  const own = [...agentTools(claim.agent.tools, deps.tools), ...gatewayTools(claim.abilities, deps)];
+  const tools = own.map((tool) => gated(tool, claim.abilities?.approvals));
+  const hooks = recordingHooks(reporter, signal);
   try {
-    for (const message of opening) await reporter.record({ type: 'message', v: 1, message }, signal);
+    const opening = await openConversation(claim, { tools: own, hooks, clock: deps.clock, signal });
     return await deps.engine.run(
       {
         model: claim.model.model,
@@ -125,7 +128,7 @@ async function work(claim: ClaimAnswer, { deps, reporter, signal }: WorkContext)
         tools,
         stepLimit: claim.limits.stepLimit,
       },
-      recordingHooks(reporter, signal),
+      hooks,
       signal,
     );
   } catch (error) {

@@ -22,7 +22,7 @@ function notes() {
 }
 
 /** One call as a runner posts it. */
-async function tool(pod: RunPod, call: number, name: string, input: unknown) {
+async function tool(pod: RunPod, call: number, name: string, input: unknown): Promise<Record<string, unknown>> {
   const body = { epoch: 1, call, tool: name, input };
   const { status, json } = await pods.world.post(
     pods.gateway,
@@ -107,7 +107,7 @@ describe('memory', () => {
       { epoch: 1, call: 1, tool: 'memory_save', input: { text: 'one' } },
       pod.token,
     );
-    expect(reply.json).toEqual({ result: first.result, isError: false });
+    expect(reply.json).toEqual({ result: first['result'], isError: false });
     expect(notes()).toHaveLength(1);
   });
 

@@ -117,6 +117,36 @@ export const RunPending = z
   .describe('What the run waits for; the next message of the session answers it.');
 export type RunPending = z.output<typeof RunPending>;
 
+/** Written while a model call takes long; gone when it is counted. */
+export const OpenCall = z
+  .object({
+    inputTokens: z.int().min(0).describe('Input tokens at most.'),
+    outputTokens: z.int().min(0).describe('Output tokens at most.'),
+    costUsd: z.string().max(24).optional().describe('Cost in US dollars at most; absent when the price is unknown.'),
+  })
+  .describe('What the model call in flight may use; it is charged when its gateway pod is lost.');
+export type OpenCall = z.output<typeof OpenCall>;
+
+export const RunApprovals = z
+  .object({
+    always: z
+      .array(z.string().max(128))
+      .max(64)
+      .optional()
+      .describe('Tools that were approved for the rest of the session.'),
+    call: z
+      .object({
+        callId: z.string().max(256).describe('The call in the transcript.'),
+        tool: z.string().max(128).describe('Its tool.'),
+        sha256: z.string().max(64).describe('SHA-256 of its arguments as JSON, in hex.'),
+        usedBy: z.int().min(1).optional().describe('The call of this run that used the approval.'),
+      })
+      .optional()
+      .describe('The one call that was approved for this run.'),
+  })
+  .describe('What a person approved (DESIGN 4, Questions and approvals).');
+export type RunApprovals = z.output<typeof RunApprovals>;
+
 export const AgentRunStatus = z.object({
   phase: z.enum(RUN_PHASES).describe('running, done, error or cancelled: derived from the conditions (spec 2).'),
   reason: z.string().max(64).optional().describe('Why the run is where it is; docs/reasons.md lists every value.'),
@@ -141,7 +171,9 @@ export const AgentRunStatus = z.object({
     .boolean()
     .optional()
     .describe('True when the run, its session or its parent came from a webhook (DESIGN 4, Trust of a run).'),
+  approvals: RunApprovals.optional(),
   usage: RunUsage.optional(),
+  openCall: OpenCall.optional(),
   usageFinal: z.boolean().optional().describe('True when usage will not grow any more.'),
   output: z.string().max(MAX_STATUS_OUTPUT_BYTES).optional().describe('The last message of the agent, cut at 8 KiB.'),
   outputTruncated: z.boolean().optional().describe('True when output is cut; the transcript has all of it.'),

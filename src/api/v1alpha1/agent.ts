@@ -63,6 +63,13 @@ export const AgentSpec = z.object({
   stepLimit: z.int().min(1).max(500).optional().describe('Most tool-calling steps in one run; 50 when absent.'),
   tools: AgentTools,
   selfImprovement: SelfImprovement,
+  approvals: z
+    .array(z.string().min(1).max(128))
+    .max(64)
+    .optional()
+    .describe(
+      'Tools (for example shell, memory_save) or families (for example files, agents) whose calls a person must approve; none when absent.',
+    ),
   setup: AgentSetup.optional(),
   mcpServers: z
     .array(McpServerSpec)

@@ -5,6 +5,7 @@ import { AGENT_TOOLS, type AgentToolName } from '../../protocol/agent-tools.js';
 import type { Abilities } from '../../protocol/run.js';
 import { BY_AGENT, agentKey, type AgentView, type SkillView } from '../views.js';
 import type { NoteStore } from './note-store.js';
+import { policyOf } from './approvals.js';
 import { isUntrusted } from './tool-context.js';
 
 /** Notes that the system prompt shows; the agent searches for older ones. */
@@ -47,6 +48,7 @@ export class AbilitiesReader {
       untrusted: isUntrusted(run),
       memories: agent.spec.tools.memory ? this.#recentNotes(namespace, agent) : [],
       skills: skills.slice(0, MAX_SHOWN_SKILLS),
+      approvals: policyOf(run, agent),
     };
   }
 

@@ -7,6 +7,7 @@ import { isTerminal } from '../../api/run-status.js';
 import type { AgentRun } from '../../api/v1alpha1/agent-run.js';
 import type { Cache } from '../../kube/types.js';
 import { AGENT_TOOLS, isAgentTool, type AgentToolInput, type AgentToolName } from '../../protocol/agent-tools.js';
+import { needsApproval } from '../../protocol/approvals.js';
 import type { ToolAnswer, ToolRequest } from '../../protocol/run.js';
 import type { RunIdentity } from '../auth/run-authenticator.js';
 import { GatewayError, runEnded } from '../errors.js';
@@ -15,6 +16,7 @@ import type { Pinning } from '../runs/pinning.js';
 import type { RunStore } from '../runs/run-store.js';
 import type { ServedRun } from '../runs/served-runs.js';
 import type { AgentView } from '../views.js';
+import { policyOf, useApproval } from './approvals.js';
 import type { AbilitiesReader } from './abilities.js';
 import type { MemoryTools } from './memory-tools.js';
 import type { SkillTools } from './skill-tools.js';
@@ -33,6 +35,12 @@ export interface AgentToolsOptions {
 type Tools = {
   [Name in AgentToolName]: (input: AgentToolInput<Name>, context: ToolContext) => ToolAnswer | Promise<ToolAnswer>;
 };
+
+interface ApprovedCall {
+  tool: AgentToolName;
+  input: unknown;
+  call: number;
+}
 
 /** The latest call of a run and its answer, for a runner that did not hear it. */
 interface Answered {
@@ -86,6 +94,9 @@ export class AgentTools {
       const problems = input.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`);
       return refusal(`the input does not fit the tool ${tool}: ${problems.join('; ')}`);
     }
+    if (!(await this.#isAllowed(run, agent, { tool, input: request.input, call: request.call }))) {
+      return refusal(`the call of ${tool} needs the approval of a person, and this run has none for it`);
+    }
     const execute = this.#tools[tool] as (input: unknown, context: ToolContext) => ToolAnswer | Promise<ToolAnswer>;
     try {
       return await execute(input.data, { namespace, run, agent, call: request.call });
@@ -93,6 +104,22 @@ export class AgentTools {
       if (error instanceof ToolRefusal) return refusal(error.message);
       throw error;
     }
+  }
+
+  /** Uses the approval of the run up if the call needs one: single use, bound to tool and arguments. */
+  async #isAllowed(run: AgentRun, agent: AgentView, call: ApprovedCall): Promise<boolean> {
+    const tool = { name: call.tool, family: AGENT_TOOLS[call.tool].family };
+    if (!needsApproval(tool, policyOf(run, agent))) return true;
+    let allowed = false;
+    const ref = { namespace: run.metadata.namespace ?? '', name: run.metadata.name };
+    await this.#options.store.update(ref, (current) => {
+      const used = useApproval(current, call);
+      allowed = used !== undefined;
+      return used === undefined || used === current.status?.approvals
+        ? undefined
+        : { ...current.status, phase: 'running', approvals: used };
+    });
+    return allowed;
   }
 
   /** The agent of the run, and not a namesake that was made later. */

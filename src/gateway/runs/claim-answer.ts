@@ -61,7 +61,8 @@ export function answerOf(run: AgentRun, input: ClaimInput): ClaimAnswer {
     },
     message: input.message,
     history: input.history,
-    ...(input.opening === undefined ? {} : { opening: input.opening }),
+    ...(input.resume === undefined ? {} : { opening: input.resume.opening }),
+    ...(input.resume?.approved === undefined ? {} : { approved: input.resume.approved }),
     limits: {
       stepLimit: stepLimitOf(agent, run),
       executionSeconds: Math.min(box.executionSeconds, run.spec.limits?.executionSeconds ?? Infinity),

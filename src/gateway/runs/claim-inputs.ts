@@ -12,7 +12,7 @@ import { readTranscript } from '../../transcript/chunk-store.js';
 import { GatewayError, tryAgain } from '../errors.js';
 import { projectAgent, projectBox, type AgentView, type BoxView } from '../views.js';
 import { historyOf } from './history.js';
-import { answeredQuestion, hasOpenCall } from './resume.js';
+import { hasOpenCall, resumeOf, type Resume } from './resume.js';
 import { DamagedInputError, messageOf } from './run-message.js';
 import type { RunStore } from './run-store.js';
 
@@ -24,7 +24,9 @@ export interface ClaimInput {
   /** Whether the run, or one before it in its session, came from outside (DESIGN 4, Trust of a run). */
   untrusted: boolean;
   /** Set when the message answers what the session waits for. */
-  opening?: TranscriptMessage[];
+  resume?: Resume;
+  /** Tools that earlier messages of the session approved for good. */
+  approvedBefore: readonly string[];
 }
 
 /** The run cannot be executed as it is; it ends with this outcome. */
@@ -57,11 +59,12 @@ export class ClaimInputs {
     const previous = await this.#previous(run, previousRun);
     const pending = previous?.status?.pending;
     const untrusted = run.spec.trigger?.origin === 'trigger' || previous?.status?.untrusted === true;
+    const approvedBefore = previous?.status?.approvals?.always ?? [];
     const history = await this.#historyOf(run, previousRun, pending?.callId);
-    const input = { agent, box, message, history, untrusted };
+    const input = { agent, box, message, history, untrusted, approvedBefore };
     // A transcript that was cut may have lost the call: then the answer is a message like any other.
     if (pending === undefined || !hasOpenCall(history, pending.callId)) return input;
-    return { ...input, opening: answeredQuestion(pending, message) };
+    return { ...input, resume: resumeOf(pending, message, run.spec.actor) };
   }
 
   /** The Box of a namespace. Rejects with 503 when it is not there. */

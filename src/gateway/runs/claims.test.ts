@@ -41,7 +41,13 @@ test('the claim answers with everything the run needs, writes one status and rea
     model: { provider: 'boxwright', model: 'scripted', basePath: '/gateway/boxwright/v1', temperature: 0.2 },
     message: 'do it',
     history: [],
-    abilities: { tools: ['memory_search', 'memory_save', 'memory_delete'], untrusted: true, memories: [], skills: [] },
+    abilities: {
+      tools: ['memory_search', 'memory_save', 'memory_delete'],
+      untrusted: true,
+      memories: [],
+      skills: [],
+      approvals: { required: [], always: [] },
+    },
     limits: { stepLimit: 7, executionSeconds: 60 },
     intervals: { heartbeatSeconds: 4, reportSeconds: 5 },
   });

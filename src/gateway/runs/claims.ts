@@ -6,6 +6,7 @@ import { claimedStatus, isTerminal } from '../../api/run-status.js';
 import type { AgentRun } from '../../api/v1alpha1/agent-run.js';
 import type { ClaimAnswer, ClaimRequest } from '../../protocol/run.js';
 import { isoNow, type Clock } from '../../runtime/clock.js';
+import { approvalsOf } from '../agent-tools/approvals.js';
 import type { AbilitiesReader } from '../agent-tools/abilities.js';
 import type { RunIdentity } from '../auth/run-authenticator.js';
 import { GatewayError, runEnded } from '../errors.js';
@@ -66,8 +67,8 @@ export class Claims {
       const now = isoNow(clock);
       const claim = { podUid: identity.podUid, podName: identity.podName, at: now, ...self, epoch: 1 };
       const { provider } = input.agent.spec;
-      const untrusted = input.untrusted ? { untrusted: true } : {};
-      return { ...claimedStatus(run, claim, now), provider, model: modelOf(input.agent, input.box), ...untrusted };
+      const marks = { ...(input.untrusted ? { untrusted: true } : {}), ...approvalsOf(input) };
+      return { ...claimedStatus(run, claim, now), provider, model: modelOf(input.agent, input.box), ...marks };
     });
     if (mine) metrics.claimed();
     return mine;

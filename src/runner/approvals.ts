@@ -1,0 +1,26 @@
+/** Tools that need an approval: a call of one ends the run, and is executed in the next one if a person says so. */
+import { APPROVAL_CHOICES, needsApproval, type ApprovalPolicy } from '../protocol/approvals.js';
+import type { EngineTool, ToolResult } from './engine.js';
+import { headOfText, MAX_STORED_INPUT_BYTES } from './json-cut.js';
+
+const MAX_SHOWN_BYTES = 1024;
+
+/** The tool, or one that asks instead of doing it. Nobody can approve what cannot be kept whole. */
+export function gated(tool: EngineTool, policy: ApprovalPolicy | undefined): EngineTool {
+  if (policy === undefined || !needsApproval(tool, policy)) return tool;
+  return {
+    ...tool,
+    description: `${tool.description} A person must approve the call first: the run ends with it and goes on when it is decided.`,
+    execute: (input) => Promise.resolve(ask(tool.name, input)),
+  };
+}
+
+function ask(tool: string, input: Record<string, unknown>): ToolResult {
+  const json = JSON.stringify(input);
+  if (Buffer.byteLength(json) > MAX_STORED_INPUT_BYTES) {
+    const error = `The arguments are larger than ${MAX_STORED_INPUT_BYTES} bytes, too large to be approved: do it in smaller steps.`;
+    return { isError: true, result: { error } };
+  }
+  const text = `May I use ${tool}? ${headOfText(json, MAX_SHOWN_BYTES)}`;
+  return { isError: false, result: {}, pause: { kind: 'approval', text, choices: APPROVAL_CHOICES } };
+}

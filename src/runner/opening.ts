@@ -1,0 +1,51 @@
+/** How a run begins: with its message, with the answer to an open call, or by executing the call that a person approved. */
+import type { ClaimAnswer, TranscriptMessage } from '../protocol/run.js';
+import type { Clock } from '../runtime/clock.js';
+import type { EngineHooks, EngineTool, ToolResult } from './engine.js';
+import { parseJson } from './gateway-client.js';
+
+export interface OpeningContext {
+  /** As they are, without the question for an approval. */
+  tools: readonly EngineTool[];
+  hooks: Pick<EngineHooks, 'onTool' | 'onMessage'>;
+  clock: Clock;
+  signal: AbortSignal;
+}
+
+/** The messages that follow the history; they are recorded already. An approved call belongs to the first step. */
+export async function openConversation(
+  claim: Pick<ClaimAnswer, 'message' | 'opening' | 'approved'>,
+  context: OpeningContext,
+): Promise<TranscriptMessage[]> {
+  const { approved } = claim;
+  const messages = [
+    ...(claim.opening ?? [{ role: 'user' as const, text: claim.message }]),
+    ...(approved === undefined ? [] : [await execute(approved, context)]),
+  ];
+  for (const message of messages) await context.hooks.onMessage(message);
+  return messages;
+}
+
+async function execute(
+  { callId, tool, input: json }: NonNullable<ClaimAnswer['approved']>,
+  { tools, hooks, clock, signal }: OpeningContext,
+): Promise<TranscriptMessage> {
+  const startedAt = clock.monotonic();
+  const input = parseJson(json);
+  const { result, isError } = await call(
+    tools.find(({ name }) => name === tool),
+    input,
+    signal,
+  );
+  await hooks.onTool({ step: 1, tool, input, result, isError, durationMs: Math.round(clock.monotonic() - startedAt) });
+  return { role: 'tool', callId, tool, result: JSON.stringify(result), isError };
+}
+
+function call(tool: EngineTool | undefined, input: unknown, signal: AbortSignal): Promise<ToolResult> {
+  const parsed = tool?.input.safeParse(input);
+  if (tool === undefined || parsed?.success !== true) {
+    const error = 'The approved call cannot be executed any more: the tool is not there or has changed.';
+    return Promise.resolve({ isError: true, result: { error } });
+  }
+  return tool.execute(input as Record<string, unknown>, signal);
+}
