@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { AGE_COLUMN, childOfAgentName, defineResource, immutableSpecField } from '../define-resource.js';
 import type { Resource } from '../meta.js';
-import { Conditions, FoldedTotals, Folding, Timestamp } from './common.js';
+import { Conditions, Timestamp } from './common.js';
 
 export const AgentScheduleSpec = z.object({
   agent: z.string().min(1).max(36).describe('The Agent of this namespace that the schedule starts. Immutable.'),
@@ -30,7 +30,9 @@ export const AgentScheduleSpec = z.object({
 
 export const AgentScheduleStatus = z.object({
   conditions: Conditions,
-  lastTick: Timestamp.optional().describe('The newest tick that was handled, fired or skipped; it is never fired again.'),
+  lastTick: Timestamp.optional().describe(
+    'The newest tick that was handled, fired or skipped; it is never fired again.',
+  ),
   armedFor: z
     .string()
     .max(256)
@@ -42,8 +44,6 @@ export const AgentScheduleStatus = z.object({
   lastRunAt: Timestamp.optional().describe('The newest tick that fired.'),
   lastRunId: z.string().max(63).optional().describe('The run of that tick.'),
   nextRunAt: Timestamp.optional().describe('The next tick.'),
-  folded: FoldedTotals,
-  folding: Folding,
 });
 
 /** Starts runs of one agent by the clock (DESIGN 6). Its name is `<agent>.<slug>`. */

@@ -1,7 +1,7 @@
 /**
  * AgentSchedule: fires its ticks, each exactly once whatever controllers do (DESIGN 3, Schedules). The run's name comes
- * from schedule and tick, so a second create meets the first; after the run is gone, `status.lastTick` remembers. A
- * schedule needs no finalizer: an owner that is gone counts as folded.
+ * from schedule and tick, so a second create meets the first; after the run is gone, `status.lastTick` remembers. Its
+ * runs are counted by agent, Box and Workspace, so a schedule can go at any time and needs no finalizer.
  */
 import { setCondition } from '../../api/conditions.js';
 import type { ConditionInput } from '../../api/conditions.js';
