@@ -17,6 +17,7 @@ test('the SDK client lists and calls every tool; it tries one GET stream and tak
   const harness = new McpHarness();
   harness.controllerSays({ active: true });
   harness.seedTrigger('acme-box', 'greeter', 'hook');
+  harness.seedConnectors();
   harness.seedSkill('acme-box', 'greeter', 'notes', { files: { 'a.txt': 'text' } });
   harness.seedSchedule('acme-box', 'greeter', 'daily');
   harness.seedRun('acme-box', 'greeter-1', { status: { phase: 'done' } });
@@ -66,8 +67,17 @@ test('the SDK client lists and calls every tool; it tries one GET stream and tak
     ['upsert_schedule', { agentId, name: 'fresh', body: 'go', cron: '0 9 * * *' }],
     ['run_schedule_now', { agentId, slug: 'daily' }],
     ['delete_schedule', { agentId, slug: 'daily', confirm: true }],
+    ['search_connectors', {}],
+    ['list_agent_connectors', { agentId }],
+    ['attach_connector', { agentId, slug: 'github' }],
+    ['detach_connector', { agentId, slug: 'github', confirm: true }],
+    ['set_mcp_servers', { agentId, servers: [{ name: 'docs', url: 'https://mcp.example.com/mcp' }] }],
+    ['list_models', {}],
+    ['update_agent', { agentId, soul: 'You greet.' }],
+    ['delete_trigger', { agentId, slug: 'hook', confirm: true }],
+    ['delete_agent', { agentId, confirm: true }],
   ];
-  expect(calls.map(([name]) => name)).toEqual(TOOLS.map(({ name }) => name));
+  expect(calls.map(([name]) => name).sort()).toEqual(TOOLS.map(({ name }) => name).sort());
   for (const [name, args] of calls) {
     const result = await client.callTool({ name, arguments: args });
     expect([name, result.isError ?? false]).toEqual([name, false]);
