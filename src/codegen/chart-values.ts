@@ -1,5 +1,6 @@
 /** The values of the Helm chart as a schema: charts/boxwright/values.schema.json comes from here; unknown keys are refused. */
 import { z } from 'zod';
+import { Provider } from '../api/v1alpha1/common.js';
 
 const Quantity = z.union([z.string(), z.number()]);
 const Resources = z.strictObject({
@@ -36,7 +37,15 @@ export const ChartValues = z.strictObject({
       annotations: z.record(z.string(), z.string()),
     }),
   }),
-  gateway: z.strictObject({ replicas, resources: Resources }),
+  gateway: z.strictObject({
+    replicas,
+    resources: Resources,
+    modelCredentialsSecret: z.string().describe('Secret of the release namespace with the keys of model vendors.'),
+    modelBaseUrls: z
+      .partialRecord(Provider.exclude(['boxwright']), z.string().regex(/^https?:\/\/[^\s?#@]+$/))
+      .describe('Base URLs of vendors that differ from their own.'),
+    modelPricesConfigMap: z.string().min(1).describe('ConfigMap of the release namespace with prices of models.'),
+  }),
   controller: z.strictObject({
     replicas,
     resources: Resources,

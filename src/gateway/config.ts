@@ -1,9 +1,33 @@
 /** Settings of the gateway process. */
 import { z } from 'zod';
+import { Provider } from '../api/v1alpha1/common.js';
 import { GATEWAY_PORT, INTERNAL_PORT } from '../protocol/pod.js';
 
 const port = (fallback: number, text: string) =>
   z.coerce.number().int().min(0).max(65_535).default(fallback).describe(text);
+
+const BaseUrls = z.partialRecord(
+  Provider.exclude(['boxwright']),
+  z
+    .string()
+    .regex(/^https?:\/\/[^\s?#@]+$/)
+    .transform((url) => url.replace(/\/+$/, '')),
+);
+
+function parseBaseUrls(text: string, context: z.RefinementCtx): z.output<typeof BaseUrls> {
+  const parsed = BaseUrls.safeParse(jsonIn(text));
+  if (parsed.success) return parsed.data;
+  context.addIssue({ code: 'custom', message: 'must be a JSON object of vendor names and URLs' });
+  return z.NEVER;
+}
+
+function jsonIn(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
 
 export const GatewayConfig = z.object({
   releaseNamespace: z.string().min(1).describe('Namespace of the installation.'),
@@ -22,6 +46,20 @@ export const GatewayConfig = z.object({
     .describe('Labels of the gateway pods in the namespace of the installation.'),
   kubeconfig: z.string().optional().describe('Path of a kubeconfig; the service account of the pod when absent.'),
   logLevel: z.enum(['error', 'warn', 'info', 'debug']).default('info').describe('Lowest level that is logged.'),
+  modelCredentialsSecret: z
+    .string()
+    .optional()
+    .describe('Secret of the installation with the keys of model vendors, for Boxes that name none of their own.'),
+  modelBaseUrls: z
+    .string()
+    .default('{}')
+    .transform(parseBaseUrls)
+    .describe('JSON object: base URLs of model vendors that differ from their own, for example of a private endpoint.'),
+  modelPricesConfigMap: z
+    .string()
+    .min(1)
+    .default('boxwright-model-prices')
+    .describe('ConfigMap of the installation with prices beside and instead of the built-in ones; it may be missing.'),
   port: port(GATEWAY_PORT, 'Port of the runs (TLS).'),
   internalPort: port(INTERNAL_PORT, 'Port of probes and metrics.'),
 });

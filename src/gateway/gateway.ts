@@ -15,7 +15,6 @@ import { GatewayHandler } from './http/handler.js';
 import { KeyedLock } from './keyed-lock.js';
 import type { GatewayMetrics } from './metrics.js';
 import { ModelCalls } from './models/model-calls.js';
-import { PRICES } from './prices.js';
 import { ClaimInputs } from './runs/claim-inputs.js';
 import { Claims } from './runs/claims.js';
 import { RunFinisher } from './runs/finishes.js';
@@ -25,11 +24,13 @@ import { Reports } from './runs/reports.js';
 import { RunStore } from './runs/run-store.js';
 import { RunWatch } from './runs/run-watch.js';
 import { ServedRuns } from './runs/served-runs.js';
+import type { ModelAccess } from './vendors/model-access.js';
 
 export interface GatewayDeps {
   api: KubeApi;
   caches: GatewayCaches;
   self: GatewaySelf;
+  models: ModelAccess;
   clock: Clock;
   metrics: GatewayMetrics;
   httpMetrics: HttpMetrics;
@@ -71,7 +72,7 @@ export function createGateway(deps: GatewayDeps): Gateway {
       skills: new SkillTools({ api, skills: caches.skills }),
     }),
     finisher,
-    models: new ModelCalls({ ...shared, boxes: inputs, agents: caches.agents, prices: PRICES }),
+    models: new ModelCalls({ ...shared, boxes: inputs, agents: caches.agents, ...deps.models }),
     isDraining: deps.isDraining,
     clock,
     metrics: deps.httpMetrics,

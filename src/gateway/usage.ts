@@ -1,13 +1,15 @@
 /** What a run used, counted by the gateway from the answers of models: pure sums. */
 import { formatMicroUsd, parseMicroUsd } from '../api/money.js';
-import type { RunUsage } from '../api/v1alpha1/agent-run.js';
+import type { OpenCall, RunUsage } from '../api/v1alpha1/agent-run.js';
 
-/** One answered model call. */
+/** One model call. */
 export interface CallUsage {
   inputTokens: number;
   outputTokens: number;
   /** Undefined when the price is unknown. */
   costMicroUsd: number | undefined;
+  /** True for a call without an answer: it is paid for, but is no step. */
+  unanswered?: boolean;
 }
 
 /** Nothing used yet, which costs nothing. */
@@ -25,7 +27,7 @@ export function addCall(usage: RunUsage, call: CallUsage): RunUsage {
   const inputTokens = usage.inputTokens + call.inputTokens;
   const outputTokens = usage.outputTokens + call.outputTokens;
   return {
-    steps: usage.steps + 1,
+    steps: usage.steps + (call.unanswered === true ? 0 : 1),
     inputTokens,
     outputTokens,
     totalTokens: inputTokens + outputTokens,
@@ -33,4 +35,18 @@ export function addCall(usage: RunUsage, call: CallUsage): RunUsage {
       ? {}
       : { costUsd: formatMicroUsd(known + call.costMicroUsd) }),
   };
+}
+
+/** A call in flight as it stands in a status. */
+export function openCallOf({ inputTokens, outputTokens, costMicroUsd }: CallUsage): OpenCall {
+  return {
+    inputTokens,
+    outputTokens,
+    ...(costMicroUsd === undefined ? {} : { costUsd: formatMicroUsd(costMicroUsd) }),
+  };
+}
+
+/** The charge for a call in flight whose end nobody will know. */
+export function callOf({ inputTokens, outputTokens, costUsd }: OpenCall): CallUsage {
+  return { inputTokens, outputTokens, costMicroUsd: parseMicroUsd(costUsd), unanswered: true };
 }

@@ -161,6 +161,8 @@ export function projectAgent(agent: Agent): AgentView {
 export interface BoxView {
   name: string;
   engine: Box['spec']['engine'];
+  endpoint: Box['spec']['endpoint'];
+  credentialsSecret: string | undefined;
   executionSeconds: number;
   heartbeatSeconds: number;
 }
@@ -169,6 +171,8 @@ export function projectBox(box: Box): BoxView {
   return {
     name: box.metadata.name,
     engine: box.spec.engine,
+    endpoint: box.spec.endpoint,
+    credentialsSecret: box.spec.credentialsSecret,
     executionSeconds: box.spec.bounds.executionSeconds,
     heartbeatSeconds: box.spec.bounds.heartbeatSeconds,
   };

@@ -28,6 +28,17 @@ export const Secrets: ResourceType<Secret> = {
   namespaced: true,
 };
 
+export interface ConfigMap extends KubeObject {
+  data?: Record<string, string>;
+}
+export const ConfigMaps: ResourceType<ConfigMap> = {
+  group: '',
+  version: 'v1',
+  kind: 'ConfigMap',
+  plural: 'configmaps',
+  namespaced: true,
+};
+
 export interface Service extends KubeObject {
   spec?: { clusterIP?: string; ports?: { name?: string; port: number; nodePort?: number }[] };
 }

@@ -15,42 +15,52 @@ export interface KnownModel {
   /** US dollars for a million tokens, at the vendor's standard rate. */
   inputUsd: number;
   outputUsd: number;
+  /** Input that the vendor had cached, and input that it puts into its cache; as other input when absent. */
+  cacheReadUsd?: number | undefined;
+  cacheWriteUsd?: number | undefined;
 }
 
-type Row = readonly [model: string, contextWindow: number, inputUsd: number, outputUsd: number];
+type Row = readonly [
+  model: string,
+  contextWindow: number,
+  inputUsd: number,
+  outputUsd: number,
+  cacheReadUsd?: number,
+  cacheWriteUsd?: number,
+];
 
 /** The first model of each provider is its default. */
 const ROWS: Readonly<Record<KnownModel['provider'], readonly Row[]>> = {
   anthropic: [
-    ['claude-sonnet-5', 1_000_000, 2, 10],
-    ['claude-fable-5', 1_000_000, 10, 50],
-    ['claude-opus-4-8', 1_000_000, 5, 25],
-    ['claude-opus-4-7', 1_000_000, 5, 25],
-    ['claude-sonnet-4-6', 1_000_000, 3, 15],
-    ['claude-haiku-4-5', 200_000, 1, 5],
+    ['claude-sonnet-5', 1_000_000, 2, 10, 0.2, 2.5],
+    ['claude-fable-5', 1_000_000, 10, 50, 1, 12.5],
+    ['claude-opus-4-8', 1_000_000, 5, 25, 0.5, 6.25],
+    ['claude-opus-4-7', 1_000_000, 5, 25, 0.5, 6.25],
+    ['claude-sonnet-4-6', 1_000_000, 3, 15, 0.3, 3.75],
+    ['claude-haiku-4-5', 200_000, 1, 5, 0.1, 1.25],
   ],
   openai: [
-    ['gpt-5.5', 1_050_000, 5, 30],
+    ['gpt-5.5', 1_050_000, 5, 30, 0.5],
     ['gpt-5.5-pro', 1_050_000, 30, 180],
-    ['gpt-5.4', 1_050_000, 2.5, 15],
-    ['gpt-5.4-mini', 400_000, 0.75, 4.5],
-    ['gpt-5.4-nano', 400_000, 0.2, 1.25],
-    ['gpt-5.3-codex', 400_000, 1.75, 14],
-    ['gpt-4.1', 1_047_576, 2, 8],
-    ['gpt-4.1-mini', 1_047_576, 0.4, 1.6],
+    ['gpt-5.4', 1_050_000, 2.5, 15, 0.25],
+    ['gpt-5.4-mini', 400_000, 0.75, 4.5, 0.075],
+    ['gpt-5.4-nano', 400_000, 0.2, 1.25, 0.02],
+    ['gpt-5.3-codex', 400_000, 1.75, 14, 0.175],
+    ['gpt-4.1', 1_047_576, 2, 8, 0.5],
+    ['gpt-4.1-mini', 1_047_576, 0.4, 1.6, 0.1],
   ],
   google: [
-    ['gemini-3.5-flash', 1_048_576, 1.5, 9],
-    ['gemini-3.1-pro-preview', 1_048_576, 2, 12],
-    ['gemini-3.1-flash-lite', 1_048_576, 0.25, 1.5],
+    ['gemini-3.5-flash', 1_048_576, 1.5, 9, 0.15],
+    ['gemini-3.1-pro-preview', 1_048_576, 2, 12, 0.2],
+    ['gemini-3.1-flash-lite', 1_048_576, 0.25, 1.5, 0.025],
   ],
   mistral: [
-    ['mistral-large-latest', 262_144, 0.5, 1.5],
-    ['mistral-small-latest', 256_000, 0.15, 0.6],
-    ['codestral-latest', 256_000, 0.3, 0.9],
+    ['mistral-large-latest', 262_144, 0.5, 1.5, 0.05],
+    ['mistral-small-latest', 256_000, 0.15, 0.6, 0.015],
+    ['codestral-latest', 256_000, 0.3, 0.9, 0.03],
   ],
   xai: [
-    ['grok-4.3', 1_000_000, 1.25, 2.5],
+    ['grok-4.3', 1_000_000, 1.25, 2.5, 0.2],
     ['grok-4.20-0309-reasoning', 1_000_000, 1.25, 2.5],
     ['grok-4.20-0309-non-reasoning', 1_000_000, 1.25, 2.5],
     ['grok-build-0.1', 256_000, 1, 2],
@@ -65,12 +75,14 @@ const ROWS: Readonly<Record<KnownModel['provider'], readonly Row[]>> = {
 
 /** Every known model, by provider, the default of each first. */
 export const KNOWN_MODELS: readonly KnownModel[] = Object.entries(ROWS).flatMap(([provider, rows]) =>
-  rows.map(([model, contextWindow, inputUsd, outputUsd]) => ({
+  rows.map(([model, contextWindow, inputUsd, outputUsd, cacheReadUsd, cacheWriteUsd]) => ({
     provider: provider as KnownModel['provider'],
     model,
     contextWindow,
     inputUsd,
     outputUsd,
+    cacheReadUsd,
+    cacheWriteUsd,
   })),
 );
 
@@ -82,9 +94,12 @@ export function defaultModelOf(provider: KnownModel['provider']): string | undef
 /** The known model of that name, or of the name without its date (`gpt-4.1-2025-04-14`). */
 export function findModel(provider: string, model: string): KnownModel | undefined {
   const ofProvider = KNOWN_MODELS.filter((known) => known.provider === provider);
-  return ofProvider.find((known) => known.model === model) ?? ofProvider.find((known) => isDated(known.model, model));
+  return (
+    ofProvider.find((known) => known.model === model) ?? ofProvider.find((known) => isDatedName(known.model, model))
+  );
 }
 
-function isDated(name: string, model: string): boolean {
+/** Whether `model` is `name` with the date of a version behind it. */
+export function isDatedName(name: string, model: string): boolean {
   return model.startsWith(`${name}-`) && /^\d{4}-?\d{2}-?\d{2}$/.test(model.slice(name.length + 1));
 }

@@ -7,6 +7,7 @@ import { createGateway } from '../gateway/gateway.js';
 import { GatewayServer } from '../gateway/http/server.js';
 import { tlsFromSecret } from '../gateway/http/tls.js';
 import { createGatewayMetrics } from '../gateway/metrics.js';
+import { createModelAccess, createVendorDispatcher, type ModelSettings } from '../gateway/vendors/model-access.js';
 import { createKubeApi } from '../kube/client.js';
 import { createInformer } from '../kube/informer.js';
 import { loadConnection } from '../kube/kube-config.js';
@@ -22,7 +23,8 @@ export interface GatewayProcessDeps {
   config: Pick<
     GatewayConfig,
     'releaseNamespace' | 'podName' | 'podUid' | 'podIp' | 'tlsSecretName' | 'gatewaySelector' | 'port' | 'internalPort'
-  >;
+  > &
+    ModelSettings;
   api: KubeApi;
   informer: InformerFactory;
   clock: Clock;
@@ -43,9 +45,11 @@ export function createGatewayProcess(deps: GatewayProcessDeps): GatewayProcess {
   const { config, api, clock, log, registry } = deps;
   let draining = false;
   const caches = createGatewayCaches(deps.informer, config);
+  const dispatcher = createVendorDispatcher();
   const gateway = createGateway({
     api,
     caches,
+    models: createModelAccess({ api, clock, log, settings: config, dispatcher }),
     self: { gatewayPod: config.podName, gatewayUid: config.podUid, gatewayAddress: addressOf(config) },
     clock,
     metrics: createGatewayMetrics(registry),
@@ -62,6 +66,7 @@ export function createGatewayProcess(deps: GatewayProcessDeps): GatewayProcess {
   const problems = () => [...cacheProblems(caches), ...serverProblems(server)];
   return {
     groups: [
+      { name: 'vendors', runnables: [{ name: 'vendors', start: () => undefined, stop: () => dispatcher.destroy() }] },
       { name: 'probes', runnables: [internalServer(deps, problems)] },
       { name: 'caches', runnables: [cachesRunnable(caches)] },
       { name: 'runs', runnables: [gateway.watch] },

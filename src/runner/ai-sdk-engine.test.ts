@@ -38,6 +38,7 @@ async function run(
   };
   const outcome = await createAiSdkEngine(globalThis.fetch).run(
     {
+      provider: 'boxwright',
       model: 'test-model',
       baseUrl: `${server.url}/gateway/boxwright/v1`,
       instructions: 'Be kind.',

@@ -1,10 +1,10 @@
-/** The only file that knows the AI SDK: our {@link Engine} on `generateText`, one OpenAI-compatible endpoint at the gateway. */
-import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
+/** The only file that knows the AI SDK: our {@link Engine} on `generateText`; model-provider.ts makes its models. */
 import { APICallError, generateText, isStepCount, tool, ToolChoiceViolationError } from 'ai';
 import type { ContentPart, ModelMessage, ToolSet } from 'ai';
 import type { TranscriptMessage } from '../protocol/run.js';
 import type { Engine, EngineHooks, EngineInput, EngineOutcome, EngineTool, OpenCall, ToolResult } from './engine.js';
 import { parseJson } from './gateway-client.js';
+import { languageModel, NOTHING_STORED } from './model-provider.js';
 
 type Assistant = Extract<TranscriptMessage, { role: 'assistant' }>;
 
@@ -35,10 +35,11 @@ interface GenerateContext {
   signal: AbortSignal;
 }
 
-function generate(input: EngineInput, { loop, fetch, signal }: GenerateContext) {
-  const provider = createOpenAICompatible({ name: 'boxwright', baseURL: input.baseUrl, fetch });
-  return generateText({
-    model: provider.chatModel(input.model),
+async function generate(input: EngineInput, { loop, fetch, signal }: GenerateContext) {
+  const { provider, model, baseUrl } = input;
+  await generateText({
+    model: await languageModel({ provider, model, baseUrl, fetch }),
+    providerOptions: NOTHING_STORED,
     instructions: input.instructions,
     messages: toModelMessages(input.messages),
     tools: Object.fromEntries(input.tools.map((definition) => [definition.name, toSdkTool(definition, loop, signal)])),
@@ -281,7 +282,8 @@ function describeFailure(error: unknown): Pick<EngineOutcome, 'reason' | 'messag
   const message = typeof body?.error?.message === 'string' ? body.error.message : error.message;
   const type = body?.error?.type;
   // The gateway counts too: it can be a step ahead when an answer got lost on its way.
-  if (type === 'ModelNotConfigured' || type === 'StepLimitReached') return { reason: type, message };
+  if (type === 'ModelNotConfigured' || type === 'StepLimitReached' || type === 'ModelError')
+    return { reason: type, message };
   const status = error.statusCode === undefined || error.statusCode === 200 ? '' : ` (HTTP ${error.statusCode})`;
   return { reason: 'ModelError', message: `The model call failed${status}: ${message}` };
 }

@@ -39,6 +39,7 @@ export interface EngineTool {
 }
 
 export interface EngineInput {
+  provider: string;
   model: string;
   /** Base URL for the SDK; requests go through the `fetch` that the engine was made with. */
   baseUrl: string;

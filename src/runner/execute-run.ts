@@ -120,6 +120,7 @@ async function work(claim: ClaimAnswer, { deps, reporter, signal }: WorkContext)
     const opening = await openConversation(claim, { tools: own, hooks, clock: deps.clock, signal });
     return await deps.engine.run(
       {
+        provider: claim.model.provider,
         model: claim.model.model,
         baseUrl: deps.baseUrl,
         ...(claim.model.temperature === undefined ? {} : { temperature: claim.model.temperature }),

@@ -19,6 +19,11 @@ import { BoxSpec, Boxes } from '../../src/api/v1alpha1/box.js';
 import { createGatewayCaches } from '../../src/gateway/caches.js';
 import { createGateway, type Gateway } from '../../src/gateway/gateway.js';
 import { createGatewayMetrics } from '../../src/gateway/metrics.js';
+import {
+  createModelAccess,
+  createVendorDispatcher,
+  type ModelSettings,
+} from '../../src/gateway/vendors/model-access.js';
 import { Jobs, Pods, TokenReviews, type TokenReview } from '../../src/kube/core-types.js';
 import type { CallOptions } from '../../src/kube/types.js';
 import { createLogger } from '../../src/observability/logger.js';
@@ -30,7 +35,7 @@ import { RecordingApi } from './recording-api.js';
 
 export const BOX = 'lab';
 export const NAMESPACE = boxNamespace(BOX);
-const RELEASE = 'boxwright';
+export const RELEASE = 'boxwright';
 const GATEWAY_LABELS = { 'app.kubernetes.io/name': 'boxwright', 'app.kubernetes.io/component': 'gateway' };
 
 /** Answers TokenReviews like the API server: only the tokens that it issued are genuine. */
@@ -110,6 +115,8 @@ export interface RawCall {
 }
 
 export interface WorldOptions {
+  /** Settings of the installation about models. */
+  models?: Partial<ModelSettings>;
   box?: Record<string, unknown>;
   agent?: Record<string, unknown>;
 }
@@ -117,9 +124,13 @@ export interface WorldOptions {
 export class GatewayWorld {
   readonly clock = new FakeClock();
   readonly api = new ReviewingApi({ clock: this.clock });
+  /** Connections to vendors; a test that opens any closes them. */
+  readonly dispatcher = createVendorDispatcher();
+  readonly #models: Partial<ModelSettings>;
   #gateways = 0;
 
   constructor(options: WorldOptions = {}) {
+    this.#models = options.models ?? {};
     this.api.seed(Boxes, {
       apiVersion: '',
       kind: '',
@@ -157,6 +168,19 @@ export class GatewayWorld {
       api: this.api,
       caches,
       self: { gatewayPod: name, gatewayUid: uid, gatewayAddress: address },
+      models: createModelAccess({
+        api: this.api,
+        clock: this.clock,
+        log,
+        settings: {
+          releaseNamespace: RELEASE,
+          modelCredentialsSecret: undefined,
+          modelBaseUrls: {},
+          modelPricesConfigMap: 'boxwright-model-prices',
+          ...this.#models,
+        },
+        dispatcher: this.dispatcher,
+      }),
       clock: this.clock,
       metrics: createGatewayMetrics(registry),
       httpMetrics: createHttpMetrics(registry),

@@ -127,6 +127,8 @@ async function startGateway(name: string): Promise<RunningGateway> {
       podIp: '127.0.0.1',
       tlsSecretName: 'boxwright-gateway-tls',
       gatewaySelector: 'app.kubernetes.io/name=boxwright,app.kubernetes.io/component=gateway',
+      modelBaseUrls: {},
+      modelPricesConfigMap: 'boxwright-model-prices',
       port: 0,
       internalPort: 0,
     },

@@ -21,6 +21,42 @@ export const RunBounds = z
   .prefault({})
   .describe('Bounds of each stage of a run.');
 
+const usdPerMillion = (text: string) =>
+  z
+    .string()
+    .max(24)
+    .regex(/^\d{1,6}(\.\d{1,6})?$/)
+    .describe(`US dollars for a million ${text}, for example "0.25".`);
+
+export const ModelEndpoint = z
+  .object({
+    baseUrl: z
+      .string()
+      .max(512)
+      .regex(/^https?:\/\/[^\s?#@]+$/)
+      .describe('Base URL with the version, for example http://vllm.models.svc:8000/v1.'),
+    secretRef: z
+      .object({
+        name: z
+          .string()
+          .min(1)
+          .max(253)
+          .describe('Secret in the namespace of the Box, labelled boxwright.dev/credential=true.'),
+        key: z.string().min(1).max(253).default('API_KEY').describe('Its key.'),
+      })
+      .optional()
+      .describe('The API key of the endpoint; none is sent when absent.'),
+    model: z.string().min(1).max(128).optional().describe('Model of agents that name none.'),
+    contextWindow: z.int().min(1024).max(100_000_000).optional().describe('Tokens that its models can read.'),
+    prices: z
+      .object({ inputUsd: usdPerMillion('input tokens'), outputUsd: usdPerMillion('output tokens') })
+      .optional()
+      .describe('What its tokens cost; "0" is a price. The cost of its runs is unknown when absent.'),
+  })
+  .describe(
+    'An OpenAI-compatible server (vLLM, Ollama, llama-server) behind provider `boxwright`, instead of `engine`.',
+  );
+
 export const BoxSpec = z.object({
   workspace: z.string().min(1).max(57).describe('The Workspace that this Box belongs to. Immutable.'),
   displayName: z.string().max(128).optional().describe('Name shown to people; the object name when absent.'),
@@ -29,6 +65,15 @@ export const BoxSpec = z.object({
     .optional()
     .describe(
       'What stands behind provider `boxwright`: `scripted` is the deterministic engine that needs no key and no network.',
+    ),
+  endpoint: ModelEndpoint.optional(),
+  credentialsSecret: z
+    .string()
+    .min(1)
+    .max(253)
+    .optional()
+    .describe(
+      "Secret in the namespace of the Box with the keys of model vendors (ANTHROPIC_API_KEY, OPENAI_API_KEY, GOOGLE_API_KEY, MISTRAL_API_KEY, XAI_API_KEY, DEEPSEEK_API_KEY), labelled boxwright.dev/credential=true; the installation's own when absent.",
     ),
   maxRunning: z
     .int()
@@ -114,6 +159,11 @@ export const Boxes = defineResource({
     {
       rule: `!self.metadata.name.startsWith('ws-')`,
       message: 'metadata.name of Box must not begin with ws-: that prefix belongs to workspace namespaces',
+    },
+    {
+      rule: `!has(self.spec.engine) || !has(self.spec.endpoint)`,
+      message: 'spec.engine and spec.endpoint exclude each other: one model stands behind provider boxwright',
+      fieldPath: '.spec.endpoint',
     },
     immutableSpecField('workspace', 'spec.workspace cannot be changed: create another Box'),
   ],

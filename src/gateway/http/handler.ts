@@ -2,6 +2,7 @@
  * HTTP of the gateway: who calls is checked before a body is read; errors become the statuses of src/protocol/run.ts.
  * What a body says never goes into a log or an error.
  */
+import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { z } from 'zod';
 import { KubeApiError, KubeConnectionError } from '../../kube/errors.js';
@@ -12,11 +13,11 @@ import type { Clock } from '../../runtime/clock.js';
 import type { AgentTools } from '../agent-tools/agent-tools.js';
 import type { RunAuthenticator, RunIdentity } from '../auth/run-authenticator.js';
 import { GatewayError, tryAgain } from '../errors.js';
-import type { ModelCallAnswer, ModelCalls } from '../models/model-calls.js';
+import type { AnswerSink } from '../models/answer-sink.js';
+import type { ModelCalls } from '../models/model-calls.js';
 import type { Claims } from '../runs/claims.js';
 import type { RunFinisher } from '../runs/finishes.js';
 import type { Reports } from '../runs/reports.js';
-import { completionOf, eventsOf } from '../scripted/openai.js';
 import { readJson } from './body.js';
 import { routeOf, type Route } from './routes.js';
 
@@ -69,13 +70,14 @@ export class GatewayHandler {
     if (this.#options.isDraining()) throw tryAgain('this gateway pod is stopping', 1);
     if (route.kind === 'none') throw new GatewayError(404, 'there is no such call');
     if (request.method !== 'POST') throw new GatewayError(405, 'use POST', { type: 'MethodNotAllowed' });
-    const identity = await this.#options.authenticator.authenticate(request.headers.authorization);
+    const identity = await this.#options.authenticator.authenticate(tokenOf(route, request.headers));
     if (route.kind === 'run') return sendJson(response, 200, await this.#runCall(route, identity, request));
     const gone = new AbortController();
     response.once('close', () => gone.abort());
-    const body = route.isChat ? await readJson(request, MAX_MODEL_BYTES) : undefined;
-    const call = { identity, provider: route.provider, isChat: route.isChat, body, signal: gone.signal };
-    sendModelAnswer(response, await this.#options.models.call(call));
+    const body = await readJson(request, MAX_MODEL_BYTES);
+    const call = { identity, provider: route.provider, path: route.path, body, signal: gone.signal };
+    await this.#options.models.call(call, sinkOf(response, gone.signal));
+    response.end();
   }
 
   async #runCall(
@@ -153,9 +155,22 @@ function sendJson(response: ServerResponse, status: number, body: unknown): void
   response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
 }
 
-function sendModelAnswer(response: ServerResponse, { answer, stream, includeUsage }: ModelCallAnswer): void {
-  if (!stream) return sendJson(response, 200, completionOf(answer));
-  response.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-cache' });
-  for (const event of eventsOf(answer, includeUsage)) response.write(event);
-  response.end();
+/** The SDKs of some vendors send their key, which is the run token here, in a header of its own. */
+function tokenOf(route: Route, headers: IncomingMessage['headers']): string | undefined {
+  if (route.kind !== 'model' || headers.authorization !== undefined) return headers.authorization;
+  const key = headers['x-api-key'] ?? headers['x-goog-api-key'];
+  return typeof key === 'string' ? `Bearer ${key}` : undefined;
+}
+
+function sinkOf(response: ServerResponse, gone: AbortSignal): AnswerSink {
+  return {
+    start(status, contentType) {
+      response.writeHead(status, { 'content-type': contentType, 'cache-control': 'no-cache' });
+    },
+    async write(piece) {
+      if (response.write(piece) || gone.aborted) return;
+      // A runner that went away takes no more; whoever reads the vendor sees the same signal.
+      await once(response, 'drain', { signal: gone }).catch(() => undefined);
+    },
+  };
 }

@@ -12,12 +12,11 @@ test.each(['claim', 'events', 'tool', 'finish'] as const)('the path of %s', (cal
 });
 
 test.each([
-  ['/gateway/boxwright/v1/chat/completions', 'boxwright', true],
-  ['/gateway/boxwright/v1/chat/completions?x=1', 'boxwright', true],
-  ['/gateway/boxwright/v1/models', 'boxwright', false],
-  ['/gateway/google/v1beta/models/m:generateContent', 'google', false],
-])('%s is a call of provider %s', (path, provider, isChat) => {
-  expect(routeOf(path)).toEqual({ kind: 'model', provider, isChat, pattern: '/gateway/:provider' });
+  ['/gateway/boxwright/v1/chat/completions', 'boxwright', 'v1/chat/completions'],
+  ['/gateway/boxwright/v1/chat/completions?x=1', 'boxwright', 'v1/chat/completions'],
+  ['/gateway/google/v1beta/models/m:generateContent', 'google', 'v1beta/models/m:generateContent'],
+])('%s is a call of provider %s', (target, provider, path) => {
+  expect(routeOf(target)).toEqual({ kind: 'model', provider, path, pattern: '/gateway/:provider' });
 });
 
 test.each([

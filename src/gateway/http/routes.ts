@@ -5,7 +5,7 @@ export type RunCall = 'claim' | 'events' | 'tool' | 'finish';
 
 export type Route =
   | { kind: 'run'; call: RunCall; namespace: string; run: string; pattern: string }
-  | { kind: 'model'; provider: string; isChat: boolean; pattern: string }
+  | { kind: 'model'; provider: string; path: string; pattern: string }
   | { kind: 'none'; pattern: string };
 
 const CALLS: readonly RunCall[] = ['claim', 'events', 'tool', 'finish'];
@@ -20,7 +20,7 @@ export function routeOf(target: string): Route {
   if (call !== undefined && namespace !== undefined && run !== undefined) {
     return { kind: 'run', call, namespace, run, pattern: runPath(':namespace', ':run', call) };
   }
-  const [, provider, rest] = MODEL.exec(path) ?? [];
+  const [, provider, rest = ''] = MODEL.exec(path) ?? [];
   if (provider === undefined) return { kind: 'none', pattern: 'unknown' };
-  return { kind: 'model', provider, isChat: rest === 'v1/chat/completions', pattern: '/gateway/:provider' };
+  return { kind: 'model', provider, path: rest, pattern: '/gateway/:provider' };
 }

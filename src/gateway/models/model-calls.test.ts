@@ -61,14 +61,31 @@ test('a Box without an engine answers what to set', async () => {
       error: {
         type: 'ModelNotConfigured',
         message:
-          'nothing stands behind provider boxwright in Box lab: set spec.engine: scripted on Box lab, which needs no key, and provider boxwright on the agent',
+          'nothing stands behind provider boxwright in Box lab: set spec.engine: scripted on Box lab, which needs no key, or spec.endpoint, and provider boxwright on the agent',
       },
     },
   });
 });
 
-test('another provider is not there', async () => {
+test('a vendor without a key answers where to put one', async () => {
   const { world, gateway, pod } = await claimed({ agent: { provider: 'anthropic', model: 'claude' } });
+
+  const reply = await world.post(gateway, '/gateway/anthropic/v1/messages', {}, pod.token);
+
+  expect(reply).toMatchObject({
+    status: 400,
+    json: {
+      error: {
+        type: 'ModelNotConfigured',
+        message:
+          'there is no key for provider anthropic in Box lab: create a Secret with key ANTHROPIC_API_KEY in namespace bw-lab, label it boxwright.dev/credential=true and name it in spec.credentialsSecret of the Box',
+      },
+    },
+  });
+});
+
+test('a run reaches no other provider than its own', async () => {
+  const { world, gateway, pod } = await claimed();
 
   const reply = await world.post(gateway, '/gateway/anthropic/v1/messages', {}, pod.token);
 

@@ -1,28 +1,27 @@
 /**
- * Model calls of runs (DESIGN 4, Model gateway): only for a run that this pod serves, one at a time, within the step limit;
- * what they use is counted here and not in the pod.
+ * Model calls of runs (DESIGN 4, Model gateway): only for a run that this pod serves, one at a time, within the step limit
+ * and its budget; what they use is counted here and not in the pod.
  */
 import type { AgentRun } from '../../api/v1alpha1/agent-run.js';
 import type { Cache } from '../../kube/types.js';
 import type { Clock } from '../../runtime/clock.js';
-import { sleep } from '../../runtime/clock.js';
 import type { RunIdentity } from '../auth/run-authenticator.js';
-import { GatewayError, runEnded } from '../errors.js';
+import { GatewayError } from '../errors.js';
 import type { CallResult, GatewayMetrics } from '../metrics.js';
-import { costOf, priceOf, type PriceTable } from '../prices.js';
 import type { ClaimInputs } from '../runs/claim-inputs.js';
 import { stepLimitOf } from '../runs/claim-answer.js';
 import type { Pinning } from '../runs/pinning.js';
 import type { RunStore } from '../runs/run-store.js';
 import type { ServedRun } from '../runs/served-runs.js';
-import { scriptedReply } from '../scripted/engine.js';
-import { ChatRequest, type ChatAnswer } from '../scripted/openai.js';
-import { addCall } from '../usage.js';
+import type { Relay } from '../vendors/relay.js';
+import { noSuchProvider, type Targets } from '../vendors/targets.js';
 import type { AgentView, BoxView } from '../views.js';
+import type { AnswerSink } from './answer-sink.js';
+import { ModelCallInFlight } from './call-in-flight.js';
+import { callScripted } from './scripted-calls.js';
 
 /** The provider whose models are what the Box configures (DESIGN 5). */
 const OWN_PROVIDER = 'boxwright';
-const SCRIPTED = 'scripted';
 
 export interface ModelCallsOptions {
   clock: Clock;
@@ -30,7 +29,8 @@ export interface ModelCallsOptions {
   pinning: Pick<Pinning, 'resolve'>;
   boxes: Pick<ClaimInputs, 'boxOf'>;
   agents: Pick<Cache<AgentView>, 'get'>;
-  prices: PriceTable;
+  targets: Pick<Targets, 'of'>;
+  relay: Pick<Relay, 'call'>;
   metrics: Pick<GatewayMetrics, 'called'>;
 }
 
@@ -38,18 +38,12 @@ export interface ModelCall {
   identity: RunIdentity;
   /** From the path. */
   provider: string;
-  /** Whether the path is the one of chat completions: no other is served. */
-  isChat: boolean;
+  /** What follows the provider in the path. */
+  path: string;
   /** The parsed JSON of the request. */
   body: unknown;
   /** Fires when the runner went away. */
   signal: AbortSignal;
-}
-
-export interface ModelCallAnswer {
-  answer: ChatAnswer;
-  stream: boolean;
-  includeUsage: boolean;
 }
 
 export class ModelCalls {
@@ -59,26 +53,23 @@ export class ModelCalls {
     this.#options = options;
   }
 
-  /** Rejects with 400 (not configured, step limit, bad request, what the model says), 409, 410, 421 or 429. */
-  async call(call: ModelCall): Promise<ModelCallAnswer> {
+  /**
+   * Writes the answer to the sink. Rejects with 400 (not configured, step limit, what may not pass, what the model says),
+   * 404, 409, 410, 421 or 429.
+   */
+  async call(call: ModelCall, sink: AnswerSink): Promise<void> {
     const served = await this.#options.pinning.resolve(call.identity);
     const run = await this.#options.store.find(served.ref);
     const result = { value: 'refused' as CallResult };
     try {
-      await this.#expectEngine(call, run);
+      const box = await this.#options.boxes.boxOf(call.identity.namespace);
+      // A run has one provider; which words may follow the slash is decided here, before they are counted.
+      if (run.status?.provider !== call.provider) throw noSuchProvider(box, call.provider);
       this.#expectStep(served, run);
-      const request = ChatRequest.parse(call.body);
-      return await this.#inFlight(served, call.signal, (signal) => this.#answer(served, request, { signal, result }));
+      await inFlight(served, (flight) => this.#answer({ call, run, box, flight, sink, result }));
     } finally {
-      this.#options.metrics.called(OWN_PROVIDER, result.value);
+      this.#options.metrics.called(run.status?.provider ?? OWN_PROVIDER, result.value);
     }
-  }
-
-  async #expectEngine({ provider, identity, isChat }: ModelCall, run: AgentRun): Promise<void> {
-    const box = await this.#options.boxes.boxOf(identity.namespace);
-    if (provider !== OWN_PROVIDER || run.status?.provider !== OWN_PROVIDER) throw notConfigured(box, provider);
-    if (box.engine === undefined) throw notConfigured(box, provider);
-    if (!isChat) throw new GatewayError(404, 'only /v1/chat/completions is served', { type: 'NotFound' });
   }
 
   #expectStep(served: ServedRun, run: AgentRun): void {
@@ -87,62 +78,43 @@ export class ModelCalls {
     throw new GatewayError(400, `the run has used all ${limit} steps of its limit`, { type: 'StepLimitReached' });
   }
 
-  async #inFlight<T>(served: ServedRun, gone: AbortSignal, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
-    if (served.call !== undefined) {
-      throw new GatewayError(429, 'a model call of this run is in flight', {
-        type: 'CallInFlight',
-        retryAfterSeconds: 1,
-      });
+  async #answer({ call, run, box, flight, sink, result }: Answering): Promise<void> {
+    const signal = AbortSignal.any([flight.signal, call.signal]);
+    if (call.provider === OWN_PROVIDER && box.engine !== undefined) {
+      const { clock } = this.#options;
+      const { path, body } = call;
+      return callScripted({ clock, run: run.metadata.name, path, body, flight, signal, sink, result });
     }
-    const call = new AbortController();
-    served.call = call;
-    try {
-      return await work(AbortSignal.any([call.signal, gone]));
-    } finally {
-      delete served.call;
-    }
-  }
-
-  async #answer(
-    served: ServedRun,
-    request: ChatRequest,
-    call: { signal: AbortSignal; result: { value: CallResult } },
-  ): Promise<ModelCallAnswer> {
-    const { clock, prices } = this.#options;
-    const reply = scriptedReply(request);
-    call.result.value = 'aborted';
-    if (reply.waitMs > 0) await sleep(clock, reply.waitMs, call.signal);
-    if (call.signal.aborted) throw runEnded('the call was cut');
-    if ('failure' in reply.result) {
-      call.result.value = 'failed';
-      throw new GatewayError(400, reply.result.failure, { type: 'ScriptedFailure' });
-    }
-    const { answer } = reply.result;
-    const { inputTokens, outputTokens } = answer.usage;
-    const price = priceOf(prices, SCRIPTED, request.model);
-    served.usage = addCall(served.usage, {
-      inputTokens,
-      outputTokens,
-      costMicroUsd: costOf(price, inputTokens, outputTokens),
-    });
-    call.result.value = 'answered';
-    return {
-      answer: {
-        ...answer,
-        id: `chatcmpl-${served.ref.name}-${served.usage.steps}`,
-        created: Math.floor(clock.now() / 1000),
-      },
-      stream: request.stream === true,
-      includeUsage: request.stream_options?.include_usage === true,
-    };
+    const model = run.status?.model ?? '';
+    const target = await this.#options.targets.of(call.provider, model, box);
+    const { path, body } = call;
+    const admit = () => Promise.resolve(undefined);
+    await this.#options.relay.call({ target, path, body, model, inFlight: flight, signal, sink, admit, result });
   }
 }
 
-function notConfigured(box: BoxView, provider: string): GatewayError {
-  const hint = `set spec.engine: scripted on Box ${box.name}, which needs no key, and provider boxwright on the agent`;
-  const what =
-    provider === OWN_PROVIDER
-      ? `nothing stands behind provider boxwright in Box ${box.name}`
-      : `provider ${provider} is not available in this installation`;
-  return new GatewayError(400, `${what}: ${hint}`, { type: 'ModelNotConfigured' });
+interface Answering {
+  call: ModelCall;
+  run: AgentRun;
+  box: BoxView;
+  flight: ModelCallInFlight;
+  sink: AnswerSink;
+  result: { value: CallResult };
+}
+
+/** One call of a run at a time. */
+async function inFlight(served: ServedRun, work: (flight: ModelCallInFlight) => Promise<void>): Promise<void> {
+  if (served.call !== undefined) {
+    throw new GatewayError(429, 'a model call of this run is in flight', {
+      type: 'CallInFlight',
+      retryAfterSeconds: 1,
+    });
+  }
+  const flight = new ModelCallInFlight(served);
+  served.call = flight;
+  try {
+    await work(flight);
+  } finally {
+    delete served.call;
+  }
 }

@@ -2,6 +2,8 @@
 import { originOf, sessionIdOf } from '../../api/names.js';
 import type { AgentRun } from '../../api/v1alpha1/agent-run.js';
 import { PROTOCOL_VERSION, type ClaimAnswer } from '../../protocol/run.js';
+import { defaultModelOf } from '../../models/catalog.js';
+import { isVendor, VENDORS } from '../vendors/vendors.js';
 import type { AgentView, BoxView } from '../views.js';
 import type { ClaimInput } from './claim-inputs.js';
 
@@ -22,12 +24,14 @@ export function stepLimitOf(agent: AgentView | undefined, run: AgentRun): number
 /** The model of an agent in a Box: what the agent names, else what the Box has behind its provider. */
 export function modelOf(agent: AgentView, box: BoxView): string {
   if (agent.spec.model !== undefined) return agent.spec.model;
-  return agent.spec.provider === 'boxwright' ? (box.engine ?? DEFAULT_MODEL) : DEFAULT_MODEL;
+  const { provider } = agent.spec;
+  if (provider === 'boxwright') return box.engine ?? box.endpoint?.model ?? DEFAULT_MODEL;
+  return defaultModelOf(provider) ?? DEFAULT_MODEL;
 }
 
 /** Base URL of a provider's SDK, as a path on the gateway. */
 export function basePathOf(provider: string): string {
-  return `/gateway/${provider}/v1`;
+  return `/gateway/${provider}/${isVendor(provider) ? VENDORS[provider].version : 'v1'}`;
 }
 
 /** Everything that the runner needs (DESIGN 4). `run` is the claimed run. */

@@ -16,7 +16,7 @@ import { NO_USAGE } from '../usage.js';
 import { pendingStatus } from './pending-status.js';
 import type { Pinning } from './pinning.js';
 import type { RunStore } from './run-store.js';
-import { logFields, transcriptOf, type ServedRun, type ServedRuns } from './served-runs.js';
+import { logFields, transcriptOf, withUsage, type ServedRun, type ServedRuns } from './served-runs.js';
 
 /** What a runner may say about the end of its run. */
 const REPORTED: Partial<Record<RunReason, RunOutcome['phase']>> = {
@@ -73,6 +73,7 @@ export class RunFinisher {
     await lock.run(served.uid, async () => {
       if (clock.monotonic() - served.heardAt < boundSeconds * 1000) return;
       const message = `The run sent nothing for ${boundSeconds} seconds (spec.bounds.heartbeatSeconds of its Box).`;
+      served.call?.abort();
       await this.#options.served.logOf(served, store.get(served.ref));
       await this.#end(served, { phase: 'error', reason: 'HeartbeatLost', message }, {});
     });
@@ -99,13 +100,14 @@ export class RunFinisher {
   async settle(served: ServedRun): Promise<void> {
     const { lock, store } = this.#options;
     await lock.run(served.uid, async () => {
+      served.call?.abort();
       await this.#options.served.logOf(served, store.get(served.ref));
       await store.update(
         served.ref,
         (run) =>
           !isTerminal(run) || run.status?.usageFinal === true || run.status?.claim?.epoch !== served.epoch
             ? undefined
-            : { ...run.status, usage: served.usage, usageFinal: true, ...transcriptOf(served) },
+            : { ...withUsage(run.status, served), usageFinal: true, ...transcriptOf(served) },
         { live: true },
       );
       this.#options.served.drop(served);
@@ -133,8 +135,7 @@ export class RunFinisher {
       if (!written) return undefined;
       if (current.status?.claim?.epoch !== served.epoch) throw tryAgain('another gateway pod took over');
       return {
-        ...finishedStatus(current, outcome, acceptedAt(current), isoNow(clock)),
-        usage: served.usage,
+        ...withUsage(finishedStatus(current, outcome, acceptedAt(current), isoNow(clock)), served),
         usageFinal: true,
         ...transcriptOf(served),
         ...more,

@@ -2,7 +2,7 @@
 import { isTerminal } from '../../api/run-status.js';
 import type { Clock } from '../../runtime/clock.js';
 import type { RunStore } from './run-store.js';
-import { transcriptOf, type ServedRun } from './served-runs.js';
+import { transcriptOf, withUsage, type ServedRun } from './served-runs.js';
 
 /** A crash loses at most the usage of this time; a shorter run causes no write (DESIGN 4). */
 const PROGRESS_MS = 5_000;
@@ -27,20 +27,24 @@ export class Progress {
   /** Stores what changed; nothing for a run that ended or went to another pod meanwhile. */
   async save(served: ServedRun): Promise<void> {
     if (!isUnsaved(served)) return;
-    const { usage } = served;
+    let { usage } = served;
     const chunks = served.log?.summary.chunks ?? served.savedChunks;
+    let open = false;
     served.writtenAt = this.#options.clock.monotonic();
-    await this.#options.store.update(served.ref, (run) =>
-      isTerminal(run) || run.status?.claim?.epoch !== served.epoch
-        ? undefined
-        : { ...run.status, usage, ...transcriptOf(served) },
-    );
+    await this.#options.store.update(served.ref, (run) => {
+      if (isTerminal(run) || run.status?.claim?.epoch !== served.epoch) return undefined;
+      usage = served.usage;
+      open = served.call?.open !== undefined;
+      return { ...withUsage(run.status, served), ...transcriptOf(served) };
+    });
     served.savedUsage = usage;
+    served.savedOpen = open;
     served.savedChunks = chunks;
   }
 }
 
 function isUnsaved(served: ServedRun): boolean {
   const chunks = served.log?.summary.chunks ?? served.savedChunks;
-  return served.usage !== served.savedUsage || chunks !== served.savedChunks;
+  const open = served.call?.open !== undefined;
+  return served.usage !== served.savedUsage || open !== served.savedOpen || chunks !== served.savedChunks;
 }

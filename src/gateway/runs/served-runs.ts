@@ -8,7 +8,15 @@ import type { ObjectRef } from '../../kube/types.js';
 import type { Clock } from '../../runtime/clock.js';
 import { TranscriptLog } from '../../transcript/log.js';
 import { ownerOf, type ChunkApi } from '../../transcript/chunk-store.js';
-import { NO_USAGE } from '../usage.js';
+import { addCall, callOf, NO_USAGE, openCallOf, type CallUsage } from '../usage.js';
+
+/** A model call that is not answered yet. */
+export interface CallInFlight {
+  /** Cuts it; what it may have used is charged at once. */
+  abort(): void;
+  /** What it may use at most; undefined before it left. */
+  readonly open: CallUsage | undefined;
+}
 
 export interface ServedRun {
   readonly ref: Required<ObjectRef>;
@@ -24,8 +32,9 @@ export interface ServedRun {
   /** What the status holds. */
   savedUsage: RunUsage;
   savedChunks: number;
+  savedOpen: boolean;
   /** The model call in flight; at most one. */
-  call?: AbortController;
+  call?: CallInFlight;
 }
 
 export interface ServedRunsOptions {
@@ -63,7 +72,10 @@ export class ServedRuns {
     if (known !== undefined && known.uid === owner.uid && known.epoch >= claim.epoch) return known;
     known?.call?.abort();
     const now = this.#options.clock.monotonic();
-    const usage = run.status?.usage ?? NO_USAGE;
+    const savedUsage = run.status?.usage ?? NO_USAGE;
+    const open = run.status?.openCall;
+    // Whoever served before was lost in the middle of a call: nobody will know what it used.
+    const usage = open === undefined ? savedUsage : addCall(savedUsage, callOf(open));
     const served: ServedRun = {
       ref: { namespace: owner.namespace, name: owner.name },
       uid: owner.uid,
@@ -72,8 +84,9 @@ export class ServedRuns {
       usage,
       heardAt: now,
       writtenAt: now,
-      savedUsage: usage,
+      savedUsage,
       savedChunks: run.status?.transcript?.chunks ?? 0,
+      savedOpen: open !== undefined,
     };
     this.#runs.set(objectKey(owner), served);
     return served;
@@ -97,6 +110,13 @@ export class ServedRuns {
     served.log ??= await TranscriptLog.load(this.#options.api, { ...served.ref, uid: served.uid }, truncated);
     return served.log;
   }
+}
+
+/** The status with what this pod knows of usage: a call in flight stands in it until it is counted. */
+export function withUsage(status: AgentRun['status'], served: ServedRun): NonNullable<AgentRun['status']> {
+  const { openCall: _settled, ...rest } = status ?? { phase: 'running' };
+  const open = served.call?.open;
+  return { ...rest, usage: served.usage, ...(open === undefined ? {} : { openCall: openCallOf(open) }) };
 }
 
 /** `transcript` of a status. */

@@ -1,0 +1,6 @@
+/** Where the answer of a model goes; its end is the caller's business, after the call is counted. */
+export interface AnswerSink {
+  start(status: number, contentType: string): void;
+  /** Resolves when more can be taken. */
+  write(piece: string | Uint8Array): Promise<void>;
+}

@@ -1,0 +1,50 @@
+/** Calls of the scripted engine (DESIGN 5): no network, no key, and a price of 0. */
+import type { Clock } from '../../runtime/clock.js';
+import { sleep } from '../../runtime/clock.js';
+import { GatewayError, runEnded } from '../errors.js';
+import type { CallResult } from '../metrics.js';
+import { scriptedReply } from '../scripted/engine.js';
+import { ChatRequest, completionOf, eventsOf } from '../scripted/openai.js';
+import type { AnswerSink } from './answer-sink.js';
+import type { ModelCallInFlight } from './call-in-flight.js';
+
+const CHAT_PATH = 'v1/chat/completions';
+
+export interface ScriptedCall {
+  clock: Clock;
+  /** Name of the run. */
+  run: string;
+  path: string;
+  body: unknown;
+  flight: ModelCallInFlight;
+  signal: AbortSignal;
+  sink: AnswerSink;
+  result: { value: CallResult };
+}
+
+export async function callScripted({ clock, flight, signal, sink, result, ...call }: ScriptedCall): Promise<void> {
+  if (call.path !== CHAT_PATH) throw new GatewayError(404, `only /${CHAT_PATH} is served`, { type: 'NotFound' });
+  const request = ChatRequest.parse(call.body);
+  const reply = scriptedReply(request);
+  result.value = 'aborted';
+  if (reply.waitMs > 0) await sleep(clock, reply.waitMs, signal);
+  if (signal.aborted) throw runEnded('the call was cut');
+  if ('failure' in reply.result) {
+    result.value = 'failed';
+    throw new GatewayError(400, reply.result.failure, { type: 'ScriptedFailure' });
+  }
+  const { inputTokens, outputTokens } = reply.result.answer.usage;
+  const steps = flight.answered({ inputTokens, outputTokens, costMicroUsd: 0 });
+  result.value = 'answered';
+  const answer = {
+    ...reply.result.answer,
+    id: `chatcmpl-${call.run}-${steps}`,
+    created: Math.floor(clock.now() / 1000),
+  };
+  if (request.stream !== true) {
+    sink.start(200, 'application/json');
+    return sink.write(JSON.stringify(completionOf(answer)));
+  }
+  sink.start(200, 'text/event-stream');
+  for (const event of eventsOf(answer, request.stream_options?.include_usage === true)) await sink.write(event);
+}

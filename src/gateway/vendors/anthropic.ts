@@ -1,0 +1,100 @@
+/** Anthropic's Messages API (docs.anthropic.com/en/api/messages). */
+import { z } from 'zod';
+import { countIn, limitIn, objectIn, type Dialect } from './dialect.js';
+
+const cached = { cache_control: z.unknown().optional() };
+const Text = z.strictObject({ type: z.literal('text'), text: z.string(), ...cached });
+const Image = z.strictObject({
+  type: z.literal('image'),
+  source: z.strictObject({ type: z.literal('base64'), media_type: z.string(), data: z.string() }),
+  ...cached,
+});
+const Block = z.discriminatedUnion('type', [
+  Text,
+  Image,
+  z.strictObject({
+    type: z.literal('tool_use'),
+    id: z.string(),
+    name: z.string(),
+    input: z.unknown(),
+    ...cached,
+  }),
+  z.strictObject({
+    type: z.literal('tool_result'),
+    tool_use_id: z.string(),
+    content: z.union([z.string(), z.array(z.discriminatedUnion('type', [Text, Image]))]).optional(),
+    is_error: z.boolean().optional(),
+    ...cached,
+  }),
+  z.strictObject({ type: z.literal('thinking'), thinking: z.string(), signature: z.string() }),
+  z.strictObject({ type: z.literal('redacted_thinking'), data: z.string() }),
+]);
+
+const Body = z.strictObject({
+  model: z.string(),
+  max_tokens: z.int().min(1),
+  messages: z.array(
+    z.strictObject({ role: z.enum(['user', 'assistant']), content: z.union([z.string(), z.array(Block)]) }),
+  ),
+  system: z.union([z.string(), z.array(Text)]).optional(),
+  // A hosted tool has another type.
+  tools: z
+    .array(
+      z.strictObject({
+        type: z.literal('custom').optional(),
+        name: z.string(),
+        description: z.string().optional(),
+        input_schema: z.unknown(),
+        strict: z.boolean().optional(),
+        eager_input_streaming: z.boolean().optional(),
+        ...cached,
+      }),
+    )
+    .optional(),
+  tool_choice: z.unknown().optional(),
+  temperature: z.number().optional(),
+  top_p: z.number().optional(),
+  top_k: z.number().optional(),
+  stop_sequences: z.array(z.string()).optional(),
+  thinking: z.unknown().optional(),
+  output_config: z.unknown().optional(),
+  stream: z.boolean().optional(),
+});
+
+export const anthropicMessages: Dialect = {
+  pathOf: (path) => (path === 'messages' ? {} : undefined),
+  body: Body,
+  read: (body) => ({
+    model: String(body['model']),
+    stream: body['stream'] === true,
+    maxOutputTokens: limitIn(body['max_tokens']),
+  }),
+  limit: (body, maxOutputTokens) => ({ ...body, max_tokens: maxOutputTokens }),
+  usageOf(answer) {
+    const usage = objectIn(answer['usage']);
+    if (usage['input_tokens'] === undefined || usage['output_tokens'] === undefined) return undefined;
+    const cacheReadTokens = countIn(usage['cache_read_input_tokens']);
+    const cacheWriteTokens = countIn(usage['cache_creation_input_tokens']);
+    return {
+      // Their input_tokens are those beside the cache.
+      inputTokens: countIn(usage['input_tokens']) + cacheReadTokens + cacheWriteTokens,
+      cacheReadTokens,
+      cacheWriteTokens,
+      outputTokens: countIn(usage['output_tokens']),
+    };
+  },
+  readEvent(state, event) {
+    if (event === '[DONE]') return state;
+    const { type } = event;
+    if (type === 'message_start') {
+      const counts = this.usageOf(objectIn(event['message']));
+      return counts === undefined ? state : { ...state, counts };
+    }
+    // Its output_tokens are those of the whole message so far.
+    if (type === 'message_delta' && state.counts !== undefined) {
+      const output = countIn(objectIn(event['usage'])['output_tokens']);
+      return { ...state, counts: { ...state.counts, outputTokens: Math.max(state.counts.outputTokens, output) } };
+    }
+    return type === 'message_stop' ? { ...state, complete: true } : state;
+  },
+};

@@ -1,0 +1,112 @@
+/** Chat completions as OpenAI described them; Mistral, DeepSeek, vLLM, Ollama and llama-server speak it with small additions. */
+import { z } from 'zod';
+import { countIn, limitIn, objectIn, type Dialect } from './dialect.js';
+
+const DataUrl = z.string().regex(/^data:/, 'must be a data: URL');
+
+const Part = z.discriminatedUnion('type', [
+  z.strictObject({ type: z.literal('text'), text: z.string() }),
+  z.strictObject({
+    type: z.literal('image_url'),
+    image_url: z.union([DataUrl, z.strictObject({ url: DataUrl, detail: z.string().optional() })]),
+  }),
+  // Mistral's reasoning models.
+  z.strictObject({
+    type: z.literal('thinking'),
+    thinking: z.array(z.strictObject({ type: z.literal('text'), text: z.string() })),
+    signature: z.string().nullish(),
+    closed: z.boolean().optional(),
+  }),
+]);
+
+const Message = z.strictObject({
+  role: z.enum(['system', 'developer', 'user', 'assistant', 'tool']),
+  content: z.union([z.string(), z.array(Part)]).nullish(),
+  name: z.string().optional(),
+  prefix: z.boolean().optional(),
+  reasoning_content: z.string().nullish(),
+  reasoning: z.string().nullish(),
+  refusal: z.string().nullish(),
+  tool_call_id: z.string().optional(),
+  tool_calls: z
+    .array(
+      z.strictObject({
+        id: z.string(),
+        index: z.int().optional(),
+        type: z.literal('function').optional(),
+        function: z.strictObject({ name: z.string(), arguments: z.string() }),
+      }),
+    )
+    .optional(),
+});
+
+const Body = z.strictObject({
+  model: z.string(),
+  messages: z.array(Message),
+  tools: z
+    .array(
+      z.strictObject({
+        type: z.literal('function'),
+        function: z.strictObject({
+          name: z.string(),
+          description: z.string().optional(),
+          parameters: z.unknown(),
+          strict: z.boolean().nullish(),
+        }),
+      }),
+    )
+    .optional(),
+  tool_choice: z.unknown().optional(),
+  parallel_tool_calls: z.boolean().optional(),
+  max_tokens: z.int().min(1).optional(),
+  max_completion_tokens: z.int().min(1).optional(),
+  temperature: z.number().optional(),
+  top_p: z.number().optional(),
+  presence_penalty: z.number().optional(),
+  frequency_penalty: z.number().optional(),
+  seed: z.number().optional(),
+  random_seed: z.number().optional(),
+  stop: z.union([z.string(), z.array(z.string())]).optional(),
+  safe_prompt: z.boolean().optional(),
+  reasoning_effort: z.string().optional(),
+  thinking: z.unknown().optional(),
+  response_format: z.unknown().optional(),
+  stream: z.boolean().optional(),
+  stream_options: z.strictObject({ include_usage: z.boolean().optional() }).optional(),
+});
+
+export const chatCompletions: Dialect = {
+  pathOf: (path) => (path === 'chat/completions' ? {} : undefined),
+  body: Body,
+  read: (body) => ({
+    model: String(body['model']),
+    stream: body['stream'] === true,
+    maxOutputTokens: limitIn(body['max_completion_tokens']) ?? limitIn(body['max_tokens']),
+  }),
+  limit: (body, maxOutputTokens) =>
+    body['max_completion_tokens'] === undefined
+      ? { ...body, max_tokens: maxOutputTokens }
+      : { ...body, max_completion_tokens: maxOutputTokens },
+  usageOf(answer) {
+    const usage = objectIn(answer['usage']);
+    if (usage['prompt_tokens'] === undefined || usage['completion_tokens'] === undefined) return undefined;
+    return {
+      inputTokens: countIn(usage['prompt_tokens']),
+      // DeepSeek has a field of its own.
+      cacheReadTokens:
+        countIn(usage['prompt_cache_hit_tokens']) || countIn(objectIn(usage['prompt_tokens_details'])['cached_tokens']),
+      cacheWriteTokens: 0,
+      outputTokens: countIn(usage['completion_tokens']),
+    };
+  },
+  readEvent(state, event) {
+    if (event === '[DONE]') return { ...state, complete: true };
+    const counts = this.usageOf(event) ?? state.counts;
+    return { complete: state.complete, ...(counts === undefined ? {} : { counts }) };
+  },
+};
+
+/** The same, for servers that tell the usage of a stream only when they are asked; Mistral refuses the question. */
+export function askingForUsage(body: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  return body['stream'] === true ? { ...body, stream_options: { include_usage: true } } : { ...body };
+}

@@ -1,0 +1,68 @@
+/**
+ * Keys of model vendors: read by name for each Box when one of its runs calls, by the gateway alone (DESIGN 4). They are in
+ * memory for seconds and never leave this process but towards the vendor.
+ */
+import { LABEL_CREDENTIAL } from '../../api/credentials.js';
+import { boxNamespace } from '../../api/names.js';
+import type { Secret } from '../../kube/core-types.js';
+import type { ObjectRef } from '../../kube/types.js';
+import { GatewayError } from '../errors.js';
+import type { CachedReads } from '../cached-reads.js';
+import type { BoxView } from '../views.js';
+
+/** Where a key stands. */
+export interface KeySource {
+  ref: Required<ObjectRef>;
+  key: string;
+  /** Whether the Secret must carry the label: the administrator of the installation chose its own one by name. */
+  labelled: boolean;
+}
+
+/** Where the key of a vendor is for a Box: its own Secret, else that of the installation; undefined when there is neither. */
+export function keySourceOf(
+  box: Pick<BoxView, 'name' | 'credentialsSecret'>,
+  key: string,
+  installation: Required<ObjectRef> | undefined,
+): KeySource | undefined {
+  if (box.credentialsSecret !== undefined) {
+    return { ref: { namespace: boxNamespace(box.name), name: box.credentialsSecret }, key, labelled: true };
+  }
+  return installation === undefined ? undefined : { ref: installation, key, labelled: false };
+}
+
+/** `key ANTHROPIC_API_KEY of Secret models in namespace bw-lab`. */
+export function describeSource({ ref, key }: KeySource): string {
+  return `key ${key} of Secret ${ref.name} in namespace ${ref.namespace}`;
+}
+
+export class Credentials {
+  constructor(private readonly secrets: Pick<CachedReads<Secret>, 'get' | 'forget'>) {}
+
+  /** The key itself. Rejects with ModelNotConfigured, which says what to create. */
+  async read(source: KeySource): Promise<string> {
+    const secret = await this.secrets.get(source.ref);
+    const where = describeSource(source);
+    if (secret === undefined) throw notConfigured(`there is no ${where}: create it`);
+    if (source.labelled && secret.metadata.labels?.[LABEL_CREDENTIAL] !== 'true') {
+      throw notConfigured(
+        `Secret ${source.ref.name} in namespace ${source.ref.namespace} may not be read: label it ${LABEL_CREDENTIAL}=true`,
+      );
+    }
+    const value = Buffer.from(secret.data?.[source.key] ?? '', 'base64')
+      .toString('utf8')
+      .trim();
+    if (value === '') throw notConfigured(`there is no ${where}: add it`);
+    // Anything else would break the header, or out of it.
+    if (!/^[\x21-\x7e]+$/.test(value)) throw notConfigured(`${where} holds characters that no key has`);
+    return value;
+  }
+
+  /** The vendor refused the key: the next call reads it again. */
+  forget(source: KeySource): void {
+    this.secrets.forget(source.ref);
+  }
+}
+
+function notConfigured(message: string): GatewayError {
+  return new GatewayError(400, message, { type: 'ModelNotConfigured' });
+}

@@ -1,0 +1,86 @@
+/** Google's generateContent (ai.google.dev/api/generate-content). The path names the model and whether it streams. */
+import { z } from 'zod';
+import { countIn, limitIn, objectIn, type Dialect } from './dialect.js';
+
+// fileData names what the vendor stored or would fetch: it is not among them.
+const Content = z.strictObject({
+  role: z.enum(['user', 'model', 'function']).optional(),
+  parts: z.array(
+    z.strictObject({
+      text: z.string().optional(),
+      thought: z.boolean().optional(),
+      thoughtSignature: z.string().optional(),
+      inlineData: z.strictObject({ mimeType: z.string(), data: z.string() }).optional(),
+      functionCall: z
+        .strictObject({ id: z.string().optional(), name: z.string(), args: z.unknown().optional() })
+        .optional(),
+      functionResponse: z
+        .strictObject({ id: z.string().optional(), name: z.string(), response: z.unknown() })
+        .optional(),
+    }),
+  ),
+});
+
+const GenerationConfig = z.strictObject({
+  maxOutputTokens: z.int().min(1).optional(),
+  temperature: z.number().optional(),
+  topP: z.number().optional(),
+  topK: z.number().optional(),
+  stopSequences: z.array(z.string()).optional(),
+  seed: z.number().optional(),
+  presencePenalty: z.number().optional(),
+  frequencyPenalty: z.number().optional(),
+  responseMimeType: z.string().optional(),
+  responseSchema: z.unknown().optional(),
+  responseJsonSchema: z.unknown().optional(),
+  thinkingConfig: z.unknown().optional(),
+});
+
+const Body = z.strictObject({
+  contents: z.array(Content),
+  systemInstruction: Content.optional(),
+  generationConfig: GenerationConfig.optional(),
+  // googleSearch, codeExecution, urlContext and the like run at the vendor.
+  tools: z.array(z.strictObject({ functionDeclarations: z.array(z.unknown()) })).optional(),
+  toolConfig: z.strictObject({ functionCallingConfig: z.unknown() }).optional(),
+  safetySettings: z.unknown().optional(),
+});
+
+const PATH = /^models\/([A-Za-z0-9._-]{1,128}):(generateContent|streamGenerateContent)$/;
+
+export const googleGenerate: Dialect = {
+  pathOf(path) {
+    const [, model, method] = PATH.exec(path) ?? [];
+    return model === undefined ? undefined : { model, stream: method === 'streamGenerateContent' };
+  },
+  body: Body,
+  read: (body, { model = '', stream = false }) => ({
+    model,
+    stream,
+    maxOutputTokens: limitIn(objectIn(body['generationConfig'])['maxOutputTokens']),
+  }),
+  limit: (body, maxOutputTokens) => ({
+    ...body,
+    generationConfig: { ...objectIn(body['generationConfig']), maxOutputTokens },
+  }),
+  usageOf(answer) {
+    const usage = objectIn(answer['usageMetadata']);
+    if (usage['promptTokenCount'] === undefined) return undefined;
+    return {
+      inputTokens: countIn(usage['promptTokenCount']) + countIn(usage['toolUsePromptTokenCount']),
+      cacheReadTokens: countIn(usage['cachedContentTokenCount']),
+      cacheWriteTokens: 0,
+      // Thoughts are billed as output and counted beside the candidates.
+      outputTokens: countIn(usage['candidatesTokenCount']) + countIn(usage['thoughtsTokenCount']),
+    };
+  },
+  readEvent(state, event) {
+    if (event === '[DONE]') return state;
+    const counts = this.usageOf(event) ?? state.counts;
+    const candidates = Array.isArray(event['candidates']) ? (event['candidates'] as unknown[]) : [];
+    const ended = candidates.some((candidate) => objectIn(candidate)['finishReason'] !== undefined);
+    // A prompt that was blocked gets no candidate.
+    const blocked = objectIn(event['promptFeedback'])['blockReason'] !== undefined;
+    return { complete: state.complete || ended || blocked, ...(counts === undefined ? {} : { counts }) };
+  },
+};

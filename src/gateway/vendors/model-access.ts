@@ -1,0 +1,60 @@
+/** Everything that model calls need beside the run: credentials, prices and connections, put together. */
+import { Agent, type Dispatcher } from 'undici';
+import { ConfigMaps, Secrets } from '../../kube/core-types.js';
+import type { KubeApi } from '../../kube/types.js';
+import type { Logger } from '../../observability/logger.js';
+import type { Clock } from '../../runtime/clock.js';
+import { CachedReads } from '../cached-reads.js';
+import type { GatewayConfig } from '../config.js';
+import { PriceSource } from '../price-source.js';
+import { Credentials } from './credentials.js';
+import { Relay } from './relay.js';
+import { Targets } from './targets.js';
+import { VendorClient } from './vendor-client.js';
+
+/** Settings of the installation. */
+export type ModelSettings = Pick<GatewayConfig, 'releaseNamespace' | 'modelBaseUrls' | 'modelPricesConfigMap'> & {
+  modelCredentialsSecret?: string | undefined;
+};
+
+export interface ModelAccessOptions {
+  api: Pick<KubeApi, 'get'>;
+  clock: Clock;
+  log: Logger;
+  settings: ModelSettings;
+  dispatcher: Dispatcher;
+}
+
+export interface ModelAccess {
+  targets: Targets;
+  relay: Relay;
+}
+
+export function createModelAccess({ api, clock, log, settings, dispatcher }: ModelAccessOptions): ModelAccess {
+  const namespace = settings.releaseNamespace;
+  const credentials = new Credentials(new CachedReads(api, Secrets, clock));
+  const maps = new CachedReads(api, ConfigMaps, clock);
+  const prices = new PriceSource(maps, { namespace, name: settings.modelPricesConfigMap }, log);
+  const name = settings.modelCredentialsSecret;
+  return {
+    targets: new Targets({
+      credentials,
+      prices: () => prices.table(),
+      installationSecret: name === undefined ? undefined : { namespace, name },
+      baseUrls: settings.modelBaseUrls,
+    }),
+    relay: new Relay({ clock, client: new VendorClient({ clock, dispatcher }), credentials }),
+  };
+}
+
+/** Connections to vendors: kept open, and without bounds of their own, since every call has one. */
+export function createVendorDispatcher(): Agent {
+  return new Agent({
+    connections: 128,
+    headersTimeout: 0,
+    bodyTimeout: 0,
+    keepAliveTimeout: 20_000,
+    keepAliveMaxTimeout: 60_000,
+    connect: { timeout: 10_000 },
+  });
+}

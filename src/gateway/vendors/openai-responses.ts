@@ -1,0 +1,119 @@
+/** OpenAI's Responses API (platform.openai.com/docs/api-reference/responses), which xAI speaks as well. */
+import { z } from 'zod';
+import { countIn, limitIn, objectIn, type Dialect } from './dialect.js';
+
+/** The bytes themselves; no address that the vendor would fetch. */
+const DataUrl = z.string().regex(/^data:/, 'must be a data: URL');
+
+const Parts = z.array(
+  z.discriminatedUnion('type', [
+    z.strictObject({ type: z.literal('input_text'), text: z.string() }),
+    z.strictObject({
+      type: z.literal('output_text'),
+      text: z.string(),
+      annotations: z.array(z.unknown()).optional(),
+      logprobs: z.array(z.unknown()).optional(),
+    }),
+    z.strictObject({ type: z.literal('refusal'), refusal: z.string() }),
+    z.strictObject({ type: z.literal('input_image'), image_url: DataUrl, detail: z.string().optional() }),
+  ]),
+);
+const id = z.string().optional();
+const status = z.string().optional();
+
+// An item_reference names what the vendor stored: it is not among them.
+const Item = z.union([
+  z.strictObject({
+    type: z.literal('message').optional(),
+    id,
+    role: z.enum(['user', 'assistant', 'system', 'developer']),
+    content: z.union([z.string(), Parts]),
+    phase: z.string().nullish(),
+    status,
+  }),
+  z.strictObject({
+    type: z.literal('function_call'),
+    id,
+    call_id: z.string(),
+    name: z.string(),
+    arguments: z.string(),
+    status,
+  }),
+  z.strictObject({
+    type: z.literal('function_call_output'),
+    id,
+    call_id: z.string(),
+    output: z.union([z.string(), Parts]),
+    status,
+  }),
+  z.strictObject({
+    type: z.literal('reasoning'),
+    id,
+    summary: z.array(z.unknown()).optional(),
+    content: z.array(z.unknown()).nullish(),
+    encrypted_content: z.string().nullish(),
+    status,
+  }),
+]);
+
+const Body = z.strictObject({
+  model: z.string(),
+  input: z.union([z.string(), z.array(Item)]),
+  instructions: z.string().optional(),
+  // Their default is to keep every answer.
+  store: z.literal(false),
+  include: z.array(z.literal('reasoning.encrypted_content')).optional(),
+  max_output_tokens: z.int().min(1).optional(),
+  temperature: z.number().optional(),
+  top_p: z.number().optional(),
+  tools: z
+    .array(
+      z.strictObject({
+        type: z.literal('function'),
+        name: z.string(),
+        description: z.string().optional(),
+        parameters: z.unknown(),
+        strict: z.boolean().nullish(),
+      }),
+    )
+    .optional(),
+  tool_choice: z
+    .union([z.enum(['auto', 'none', 'required']), z.strictObject({ type: z.literal('function'), name: z.string() })])
+    .optional(),
+  parallel_tool_calls: z.boolean().optional(),
+  reasoning: z.unknown().optional(),
+  text: z.unknown().optional(),
+  truncation: z.string().optional(),
+  stream: z.boolean().optional(),
+});
+
+const LAST_EVENTS: readonly unknown[] = ['response.completed', 'response.incomplete', 'response.failed'];
+
+export const openaiResponses: Dialect = {
+  pathOf: (path) => (path === 'responses' ? {} : undefined),
+  body: Body,
+  read: (body) => ({
+    model: String(body['model']),
+    stream: body['stream'] === true,
+    maxOutputTokens: limitIn(body['max_output_tokens']),
+  }),
+  limit: (body, maxOutputTokens) => ({ ...body, max_output_tokens: maxOutputTokens }),
+  usageOf(answer) {
+    const usage = objectIn(answer['usage']);
+    if (usage['input_tokens'] === undefined || usage['output_tokens'] === undefined) return undefined;
+    const inputTokens = countIn(usage['input_tokens']);
+    const cacheReadTokens = countIn(objectIn(usage['input_tokens_details'])['cached_tokens']);
+    return {
+      // xAI may count the cached ones beside the input.
+      inputTokens: cacheReadTokens > inputTokens ? inputTokens + cacheReadTokens : inputTokens,
+      cacheReadTokens,
+      cacheWriteTokens: 0,
+      outputTokens: countIn(usage['output_tokens']),
+    };
+  },
+  readEvent(state, event) {
+    if (event === '[DONE]' || !LAST_EVENTS.includes(event['type'])) return state;
+    const counts = this.usageOf(objectIn(event['response']));
+    return { complete: true, ...(counts === undefined ? {} : { counts }) };
+  },
+};

@@ -1,0 +1,225 @@
+/**
+ * One model call towards a vendor (DESIGN 4, Model gateway): what may pass is checked, the key takes the place of the run
+ * token, the answer goes through as it comes, and what it says was used is counted here.
+ */
+import type { z } from 'zod';
+import { boundedSignal } from '../../runtime/bounded-signal.js';
+import type { Clock } from '../../runtime/clock.js';
+import { GatewayError, runEnded } from '../errors.js';
+import type { CallResult } from '../metrics.js';
+import type { AnswerSink } from '../models/answer-sink.js';
+import type { ModelCallInFlight } from '../models/call-in-flight.js';
+import { costOf, type TokenCounts } from '../prices.js';
+import type { CallUsage } from '../usage.js';
+import type { Credentials } from './credentials.js';
+import { objectIn, type Dialect, type ModelRequest, type StreamState } from './dialect.js';
+import { SseReader } from './sse.js';
+import { keyOf, type Target } from './targets.js';
+import { VendorUnreachable, type VendorClient, type VendorResponse } from './vendor-client.js';
+import { modelError, refusalOf } from './vendor-errors.js';
+
+/** One call with all its tries (DESIGN 4, Bounds). */
+const CALL_MS = 600_000;
+const MAX_ANSWER_BYTES = 16 * 1024 * 1024;
+const MAX_REFUSAL_BYTES = 64 * 1024;
+/** What a call is taken to use at most when neither request nor budget limit its output. */
+const UNSTATED_OUTPUT_TOKENS = 16_384;
+
+/** What a call may use at most. */
+export interface Ask {
+  /** No token is shorter than a byte. */
+  inputTokens: number;
+  /** What the request says; undefined = the vendor's own limit. */
+  maxOutputTokens: number | undefined;
+  price: Target['price'];
+}
+
+export interface RelayOptions {
+  clock: Clock;
+  client: Pick<VendorClient, 'send'>;
+  credentials: Pick<Credentials, 'forget'>;
+}
+
+export interface RelayCall {
+  target: Target;
+  /** Below `/gateway/<provider>/`. */
+  path: string;
+  body: unknown;
+  /** The only model of this run. */
+  model: string;
+  inFlight: ModelCallInFlight;
+  /** Fires when the runner went away or the run ended. */
+  signal: AbortSignal;
+  sink: AnswerSink;
+  /** The most output tokens that the run's budget allows this call; undefined = it has none. May refuse. */
+  admit: (ask: Ask) => Promise<number | undefined>;
+  result: { value: CallResult };
+}
+
+interface Passed {
+  path: string;
+  body: Record<string, unknown>;
+  request: ModelRequest;
+}
+
+export class Relay {
+  constructor(private readonly options: RelayOptions) {}
+
+  /** Resolves when the whole answer is written to the sink. Rejects with ModelError for what the vendor did. */
+  async call(call: RelayCall): Promise<void> {
+    const { target, inFlight } = call;
+    const passed = passedOf(call);
+    const inputTokens = Buffer.byteLength(JSON.stringify(passed.body));
+    const ask = { inputTokens, maxOutputTokens: passed.request.maxOutputTokens, price: target.price };
+    const allowed = await call.admit(ask);
+    const body = allowed === undefined ? passed.body : target.vendor.dialect.limit(passed.body, allowed);
+    const outputTokens = allowed ?? ask.maxOutputTokens ?? UNSTATED_OUTPUT_TOKENS;
+    const bound = boundedSignal(this.options.clock, CALL_MS, call.signal);
+    call.result.value = 'aborted';
+    inFlight.send(usageOf(target, { inputTokens, outputTokens, cacheReadTokens: 0, cacheWriteTokens: 0 }));
+    try {
+      const response = await this.#send(call, { ...passed, body }, bound.signal);
+      await this.#answer(call, passed, response);
+    } catch (error) {
+      inFlight.lost();
+      if (bound.expired)
+        throw modelError(`${target.provider} did not finish its answer within ${CALL_MS / 60_000} minutes.`);
+      if (call.signal.aborted) throw runEnded('the call was cut');
+      call.result.value = 'failed';
+      throw error;
+    } finally {
+      bound.dispose();
+    }
+  }
+
+  async #send({ target, inFlight }: RelayCall, passed: Passed, signal: AbortSignal): Promise<VendorResponse> {
+    const { clock, client } = this.options;
+    const { vendor, key, provider } = target;
+    const query = passed.request.stream && vendor.version === 'v1beta' ? '?alt=sse' : '';
+    try {
+      return await client.send({
+        url: `${vendor.baseUrl}/${passed.path}${query}`,
+        headers: vendor.headers(key?.value ?? ''),
+        body: JSON.stringify(vendor.prepare?.(passed.body) ?? passed.body),
+        signal,
+        giveUpAt: clock.monotonic() + CALL_MS,
+      });
+    } catch (error) {
+      if (!(error instanceof VendorUnreachable)) throw error;
+      if (!error.maybeUsed) inFlight.unused();
+      throw modelError(
+        `${provider} gave no answer (${error.code}). Check that the gateway can reach ${vendor.baseUrl}.`,
+      );
+    }
+  }
+
+  async #answer(call: RelayCall, { request }: Passed, response: VendorResponse): Promise<void> {
+    if (response.status >= 300) throw await this.#refusal(call, response);
+    const streams = request.stream && response.contentType.includes('text/event-stream');
+    await (streams ? relayStream(call, response) : relayWhole(call, response));
+    call.result.value = 'answered';
+  }
+
+  async #refusal({ target, inFlight }: RelayCall, response: VendorResponse): Promise<GatewayError> {
+    // Vendors charge for answers only.
+    inFlight.unused();
+    if (response.status === 401 && target.key !== undefined) this.options.credentials.forget(target.key.source);
+    const text = await readText(response, MAX_REFUSAL_BYTES).catch(() => '');
+    return refusalOf({
+      provider: target.provider,
+      status: response.status,
+      text,
+      retryAfterSeconds: response.retryAfterSeconds,
+      keyIs: keyOf(target),
+      secret: target.key?.value ?? '',
+    });
+  }
+}
+
+/** Throws 404 for a path, 400 for a field or model that is not passed. */
+function passedOf({ target, path: whole, body, model }: RelayCall): Passed {
+  const { vendor, provider } = target;
+  const path = whole.startsWith(`${vendor.version}/`) ? whole.slice(vendor.version.length + 1) : '';
+  const meaning = vendor.dialect.pathOf(path);
+  if (meaning === undefined) {
+    throw new GatewayError(404, `the gateway passes no such call to ${provider}`, { type: 'NotPassed' });
+  }
+  const parsed = vendor.dialect.body.safeParse(body);
+  if (!parsed.success) throw notPassed(provider, parsed.error);
+  const request = vendor.dialect.read(parsed.data, meaning);
+  if (request.model !== model) {
+    throw new GatewayError(400, `this run may use model ${model} alone`, { type: 'OtherModel' });
+  }
+  return { path, body: parsed.data, request };
+}
+
+function notPassed(provider: string, error: z.ZodError): GatewayError {
+  const [issue] = error.issues;
+  const where = issue === undefined || issue.path.length === 0 ? 'the request' : issue.path.join('.');
+  const what = issue?.code === 'unrecognized_keys' ? `field ${issue.keys[0] ?? ''} of ${where}` : where;
+  return new GatewayError(400, `the gateway does not pass this to ${provider}: ${what}`, { type: 'NotPassed' });
+}
+
+function usageOf({ price }: Target, counts: TokenCounts): CallUsage {
+  const { inputTokens, outputTokens } = counts;
+  return { inputTokens, outputTokens, costMicroUsd: costOf(price, counts) };
+}
+
+async function relayWhole({ target, inFlight, sink }: RelayCall, response: VendorResponse): Promise<void> {
+  const text = await readText(response, MAX_ANSWER_BYTES);
+  const answer = parseObject(text);
+  if (answer === undefined) {
+    throw modelError(`${target.provider} answered ${text.trim() === '' ? 'nothing' : 'something that is not JSON'}.`);
+  }
+  const counts = target.vendor.dialect.usageOf(answer);
+  if (counts === undefined) inFlight.lost();
+  else inFlight.answered(usageOf(target, counts));
+  sink.start(response.status, response.contentType);
+  await sink.write(text);
+}
+
+async function relayStream({ target, inFlight, sink }: RelayCall, response: VendorResponse): Promise<void> {
+  const { dialect } = target.vendor;
+  const reader = new SseReader();
+  let state: StreamState = { complete: false };
+  sink.start(response.status, response.contentType);
+  for await (const piece of response.body as AsyncIterable<Uint8Array>) {
+    state = readAll(dialect, state, reader.read(piece));
+    await sink.write(piece);
+  }
+  state = readAll(dialect, state, reader.end());
+  if (!state.complete || state.counts === undefined) {
+    throw modelError(`${target.provider} broke its answer off.`);
+  }
+  inFlight.answered(usageOf(target, state.counts));
+}
+
+function readAll(dialect: Dialect, state: StreamState, events: ReturnType<SseReader['read']>): StreamState {
+  return events.reduce((before, event) => dialect.readEvent(before, event), state);
+}
+
+/** Rejects when the body is cut or too large. */
+async function readText(response: VendorResponse, maxBytes: number): Promise<string> {
+  const pieces: Uint8Array[] = [];
+  let bytes = 0;
+  try {
+    for await (const piece of response.body as AsyncIterable<Uint8Array>) {
+      bytes += piece.length;
+      if (bytes > maxBytes) throw modelError(`The answer of the model is larger than ${maxBytes} bytes.`);
+      pieces.push(piece);
+    }
+  } catch (error) {
+    if (error instanceof GatewayError) throw error;
+    throw modelError('The model broke its answer off.');
+  }
+  return Buffer.concat(pieces).toString('utf8');
+}
+
+function parseObject(text: string): Readonly<Record<string, unknown>> | undefined {
+  try {
+    const parsed: unknown = JSON.parse(text);
+    return typeof parsed === 'object' && parsed !== null && !Array.isArray(parsed) ? objectIn(parsed) : undefined;
+  } catch {
+    return undefined;
+  }
+}

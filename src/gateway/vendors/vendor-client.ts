@@ -1,0 +1,116 @@
+/** HTTP to vendors: kept connections, bounded retries that honour Retry-After, one bound for the whole call. */
+import type { Readable } from 'node:stream';
+import { request as httpRequest, type Dispatcher } from 'undici';
+import { backoffDelay } from '../../runtime/backoff.js';
+import { sleep, type Clock } from '../../runtime/clock.js';
+
+/** Answers after which the same call may succeed a moment later; 529 is Anthropic's "overloaded". */
+const RETRIED: ReadonlySet<number> = new Set([408, 429, 500, 502, 503, 504, 529]);
+const MAX_TRIES = 4;
+const BACKOFF = { baseMs: 1_000, maxMs: 20_000, jitter: 0.2 };
+/** A vendor that asks for more patience gets none: the run ends and says so. */
+const MAX_WAIT_MS = 120_000;
+/** No byte of the request was taken: nothing can have been used. */
+const UNSENT: ReadonlySet<unknown> = new Set([
+  'ECONNREFUSED',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'UND_ERR_CONNECT_TIMEOUT',
+]);
+
+export interface VendorRequest {
+  url: string;
+  headers: Readonly<Record<string, string>>;
+  body: string;
+  signal: AbortSignal;
+  /** On {@link Clock.monotonic}. */
+  giveUpAt: number;
+}
+
+export interface VendorResponse {
+  status: number;
+  contentType: string;
+  /** Seconds that the vendor asked to wait, when it did. */
+  retryAfterSeconds?: number;
+  body: Readable;
+}
+
+/** There was no answer. */
+export class VendorUnreachable extends Error {
+  override readonly name = 'VendorUnreachable';
+  constructor(
+    readonly code: string,
+    /** False: no byte left this process. */
+    readonly maybeUsed: boolean,
+  ) {
+    super(`no answer (${code})`);
+  }
+}
+
+export interface VendorClientOptions {
+  clock: Clock;
+  dispatcher: Dispatcher;
+}
+
+export class VendorClient {
+  constructor(private readonly options: VendorClientOptions) {}
+
+  /**
+   * The first answer that counts: of one that may be tried again, the last. Rejects with {@link VendorUnreachable}; a call
+   * that may have reached the vendor without an answer is not tried again.
+   */
+  async send(request: VendorRequest): Promise<VendorResponse> {
+    const { clock } = this.options;
+    for (let tries = 1; ; tries++) {
+      const last = tries >= MAX_TRIES;
+      const outcome = await this.#try(request);
+      if (outcome instanceof VendorUnreachable) {
+        if (outcome.maybeUsed || last || request.signal.aborted) throw outcome;
+        await sleep(clock, backoffDelay(BACKOFF, tries), request.signal);
+        continue;
+      }
+      const delay = Math.max(backoffDelay(BACKOFF, tries), (outcome.retryAfterSeconds ?? 0) * 1000);
+      const tooLate = delay > MAX_WAIT_MS || clock.monotonic() + delay >= request.giveUpAt;
+      if (!RETRIED.has(outcome.status) || last || tooLate) return outcome;
+      outcome.body.resume();
+      await sleep(clock, delay, request.signal);
+    }
+  }
+
+  async #try({ url, headers, body, signal }: VendorRequest): Promise<VendorResponse | VendorUnreachable> {
+    try {
+      const response = await httpRequest(url, {
+        dispatcher: this.options.dispatcher,
+        method: 'POST',
+        headers: { ...headers, 'content-type': 'application/json', accept: '*/*', 'user-agent': 'boxwright' },
+        body,
+        signal,
+      });
+      const retryAfterSeconds = secondsIn(response.headers['retry-after'], this.options.clock.now());
+      return {
+        status: response.statusCode,
+        contentType: textIn(response.headers['content-type']) ?? '',
+        ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
+        body: response.body,
+      };
+    } catch (error) {
+      const code = (error as { code?: unknown }).code;
+      return new VendorUnreachable(typeof code === 'string' ? code : 'UNKNOWN', !UNSENT.has(code));
+    }
+  }
+}
+
+function textIn(header: string | string[] | undefined): string | undefined {
+  return Array.isArray(header) ? header[0] : header;
+}
+
+/** Retry-After in seconds, or as a date (RFC 9110). */
+function secondsIn(header: string | string[] | undefined, now: number): number | undefined {
+  const text = textIn(header);
+  if (text === undefined) return undefined;
+  if (/^\d{1,9}$/.test(text)) return Number(text);
+  const at = Date.parse(text);
+  return Number.isNaN(at) ? undefined : Math.max(0, Math.ceil((at - now) / 1000));
+}

@@ -1,0 +1,86 @@
+/** The six vendors: where they are, which protocol they speak, and how they are shown a key (DESIGN 5). */
+import type { Provider } from '../../api/v1alpha1/common.js';
+import { anthropicMessages } from './anthropic.js';
+import { askingForUsage, chatCompletions } from './chat-completions.js';
+import type { Dialect } from './dialect.js';
+import { googleGenerate } from './google.js';
+import { openaiResponses } from './openai-responses.js';
+
+export type VendorName = Exclude<Provider, 'boxwright'>;
+
+export interface Vendor {
+  dialect: Dialect;
+  /** With the version, without a slash at the end. */
+  baseUrl: string;
+  /** The version in paths at the gateway: the SDKs end their base URLs with it. */
+  version: 'v1' | 'v1beta';
+  /** Key of the credentials Secret. */
+  secretKey: string;
+  headers(key: string): Record<string, string>;
+  /** Last changes to a body that is passed. */
+  prepare?(body: Readonly<Record<string, unknown>>): Record<string, unknown>;
+}
+
+const bearer = (key: string) => ({ authorization: `Bearer ${key}` });
+
+export const VENDORS: Readonly<Record<VendorName, Vendor>> = {
+  anthropic: {
+    dialect: anthropicMessages,
+    baseUrl: 'https://api.anthropic.com/v1',
+    version: 'v1',
+    secretKey: 'ANTHROPIC_API_KEY',
+    headers: (key) => ({ 'x-api-key': key, 'anthropic-version': '2023-06-01' }),
+  },
+  openai: {
+    dialect: openaiResponses,
+    baseUrl: 'https://api.openai.com/v1',
+    version: 'v1',
+    secretKey: 'OPENAI_API_KEY',
+    headers: bearer,
+  },
+  google: {
+    dialect: googleGenerate,
+    baseUrl: 'https://generativelanguage.googleapis.com/v1beta',
+    version: 'v1beta',
+    secretKey: 'GOOGLE_API_KEY',
+    headers: (key) => ({ 'x-goog-api-key': key }),
+  },
+  mistral: {
+    dialect: chatCompletions,
+    baseUrl: 'https://api.mistral.ai/v1',
+    version: 'v1',
+    secretKey: 'MISTRAL_API_KEY',
+    headers: bearer,
+  },
+  xai: {
+    dialect: openaiResponses,
+    baseUrl: 'https://api.x.ai/v1',
+    version: 'v1',
+    secretKey: 'XAI_API_KEY',
+    headers: bearer,
+  },
+  deepseek: {
+    dialect: chatCompletions,
+    baseUrl: 'https://api.deepseek.com/v1',
+    version: 'v1',
+    secretKey: 'DEEPSEEK_API_KEY',
+    headers: bearer,
+    prepare: askingForUsage,
+  },
+};
+
+/** Whether a word is the name of a vendor. */
+export function isVendor(provider: string): provider is VendorName {
+  return Object.hasOwn(VENDORS, provider);
+}
+
+/** An OpenAI-compatible server of a Box (DESIGN 5); it may need no key. */
+export function endpointVendor(baseUrl: string): Omit<Vendor, 'secretKey'> {
+  return {
+    dialect: chatCompletions,
+    baseUrl: baseUrl.replace(/\/+$/, ''),
+    version: 'v1',
+    headers: (key): Record<string, string> => (key === '' ? {} : bearer(key)),
+    prepare: askingForUsage,
+  };
+}

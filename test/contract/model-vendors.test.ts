@@ -1,0 +1,541 @@
+/**
+ * Model calls of runs from end to end over loopback: the runner's engine on the real SDK of each vendor, the real handler of
+ * the gateway, and vendors that speak their published protocols.
+ */
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { streamText, type LanguageModel } from 'ai';
+import { z } from 'zod';
+import { LABEL_CREDENTIAL } from '../../src/api/credentials.js';
+import { parseMicroUsd } from '../../src/api/money.js';
+import type { ClaimAnswer } from '../../src/protocol/run.js';
+import { ConfigMaps, Secrets } from '../../src/kube/core-types.js';
+import { createAiSdkEngine } from '../../src/runner/ai-sdk-engine.js';
+import type { EngineOutcome, EngineTool } from '../../src/runner/engine.js';
+import { languageModel, NOTHING_STORED } from '../../src/runner/model-provider.js';
+import { startFakeVendor, type FakeAnswer, type FakeFault, type FakeVendor } from '../builders/fake-vendor.js';
+import { GatewayWorld, NAMESPACE, RELEASE, type GatewayPod, type RunPod } from '../builders/gateway-world.js';
+
+const KEY = 'sk-vendor-0123456789abcdef';
+
+const VENDORS = [
+  { provider: 'anthropic', model: 'claude-sonnet-5', secretKey: 'ANTHROPIC_API_KEY', path: '/anthropic/v1/messages' },
+  { provider: 'openai', model: 'gpt-5.5', secretKey: 'OPENAI_API_KEY', path: '/openai/v1/responses' },
+  {
+    provider: 'google',
+    model: 'gemini-3.5-flash',
+    secretKey: 'GOOGLE_API_KEY',
+    path: '/google/v1beta/models/gemini-3.5-flash:generateContent',
+  },
+  {
+    provider: 'mistral',
+    model: 'mistral-large-latest',
+    secretKey: 'MISTRAL_API_KEY',
+    path: '/mistral/v1/chat/completions',
+  },
+  { provider: 'xai', model: 'grok-4.3', secretKey: 'XAI_API_KEY', path: '/xai/v1/responses' },
+  {
+    provider: 'deepseek',
+    model: 'deepseek-chat',
+    secretKey: 'DEEPSEEK_API_KEY',
+    path: '/deepseek/v1/chat/completions',
+  },
+  { provider: 'boxwright', model: 'my-model', secretKey: 'API_KEY', path: '/local/v1/chat/completions' },
+] as const;
+type Case = (typeof VENDORS)[number];
+const ANTHROPIC = VENDORS[0];
+
+interface Scene {
+  world: GatewayWorld;
+  gateway: GatewayPod;
+  pod: RunPod;
+  vendor: FakeVendor;
+  claim: ClaimAnswer;
+  /** URL of the gateway. */
+  url: string;
+  /** What came back to the runner: statuses, headers and bodies of every answer. */
+  heard: string[];
+  fetch: typeof globalThis.fetch;
+}
+
+const open: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  for (const close of open.splice(0).reverse()) await close();
+});
+
+interface SceneOptions {
+  box?: Record<string, unknown>;
+  installationSecret?: boolean;
+  key?: string;
+  stepLimit?: number;
+}
+
+async function scene(
+  { provider, model, secretKey }: Case,
+  answers: readonly (FakeAnswer | FakeFault)[] = [],
+  options: SceneOptions = {},
+): Promise<Scene> {
+  const vendor = await startFakeVendor({ key: KEY, answers });
+  const base = (name: Parameters<FakeVendor['baseUrl']>[0]) => vendor.baseUrl(name);
+  const endpoint = {
+    baseUrl: base('local'),
+    secretRef: { name: 'models', key: secretKey },
+    prices: { inputUsd: '1', outputUsd: '2' },
+  };
+  const world = new GatewayWorld({
+    agent: { provider, model },
+    box: {
+      engine: undefined,
+      ...(options.installationSecret === true ? {} : { credentialsSecret: 'models' }),
+      ...(provider === 'boxwright' ? { endpoint } : {}),
+      ...options.box,
+    },
+    models: {
+      ...(options.installationSecret === true ? { modelCredentialsSecret: 'models' } : {}),
+      modelBaseUrls: {
+        anthropic: base('anthropic'),
+        openai: base('openai'),
+        google: base('google'),
+        mistral: base('mistral'),
+        xai: base('xai'),
+        deepseek: base('deepseek'),
+      },
+    },
+  });
+  world.api.seed(Secrets, {
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: {
+      name: 'models',
+      namespace: options.installationSecret === true ? RELEASE : NAMESPACE,
+      labels: options.installationSecret === true ? {} : { [LABEL_CREDENTIAL]: 'true' },
+    },
+    data: { [secretKey]: Buffer.from(options.key ?? KEY).toString('base64') },
+  });
+  const gateway = world.startGateway();
+  const pod = world.addRun('helper-1', { limits: { stepLimit: options.stepLimit ?? 10 } });
+  const claim = (await world.claim(gateway, pod)).json as unknown as ClaimAnswer;
+  const server = createServer((request, response) => void gateway.gateway.handler.handle(request, response));
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  open.push(() => vendor.close());
+  open.push(() => world.dispatcher.close());
+  open.push(async () => {
+    server.closeAllConnections();
+    await new Promise((resolve) => server.close(resolve));
+  });
+  const heard: string[] = [];
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return { world, gateway, pod, vendor, claim, url, heard, fetch: runnersFetch(pod, heard) };
+}
+
+/** As the runner's own: the token of the moment takes the place of the key, and no other header of the SDK is sent. */
+function runnersFetch(pod: RunPod, heard: string[]): typeof globalThis.fetch {
+  return async (input, init) => {
+    const response = await fetch(input, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${pod.token}`, 'content-type': 'application/json' },
+      ...(init?.body === undefined ? {} : { body: init.body }),
+      ...(init?.signal === undefined ? {} : { signal: init.signal }),
+    });
+    const text = await response
+      .clone()
+      .text()
+      .catch(() => 'cut');
+    heard.push(JSON.stringify([response.status, [...response.headers], text]));
+    return response;
+  };
+}
+
+const echo: EngineTool = {
+  name: 'echo',
+  family: 'shell',
+  description: 'Says it again.',
+  input: z.object({ text: z.string() }),
+  execute: (input) => Promise.resolve({ isError: false, result: { said: input['text'] } }),
+};
+
+/** The agent loop of a run pod. */
+function runAgent({ claim, url, fetch }: Scene, signal = new AbortController().signal): Promise<EngineOutcome> {
+  const nothing = () => Promise.resolve();
+  return createAiSdkEngine(fetch).run(
+    {
+      provider: claim.model.provider,
+      model: claim.model.model,
+      baseUrl: url + claim.model.basePath,
+      instructions: 'Be kind.',
+      messages: [{ role: 'user', text: 'Hello' }],
+      tools: [echo],
+      stepLimit: claim.limits.stepLimit,
+    },
+    { onTool: nothing, onMessage: nothing, onStep: nothing, onWarning: nothing },
+    signal,
+  );
+}
+
+/** Lets the fake clock run until something has happened on real sockets. */
+async function letTimePass<T>({ world }: Scene, until: Promise<T>): Promise<T> {
+  const state = { settled: false };
+  const watched = until.finally(() => (state.settled = true));
+  watched.catch(() => undefined);
+  while (!state.settled) {
+    await world.clock.advance(1_000);
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  return watched;
+}
+
+const usageOf = ({ gateway }: Scene) => gateway.gateway.served.list()[0]?.usage;
+
+describe.each(VENDORS)('$provider', (one) => {
+  test('an agent works through its tools, and what it used is what the vendor gave', async () => {
+    const usage = { input: 1200, output: 80, cached: 200 };
+    const at = await scene(one, [
+      { text: 'I look.', calls: [{ tool: 'echo', input: { text: 'x' } }], usage },
+      { text: 'Done.', usage: { input: 1500, output: 30 } },
+    ]);
+
+    expect(await runAgent(at)).toEqual({ reason: 'Completed', message: '', output: 'Done.', steps: 2 });
+    expect(at.vendor.requests.map(({ path }) => path)).toEqual([one.path, one.path]);
+    expect(usageOf(at)).toMatchObject({ steps: 2, inputTokens: 2700, outputTokens: 110, totalTokens: 2810 });
+    expect(parseMicroUsd(usageOf(at)?.costUsd)).toBe(COSTS[one.provider]);
+  });
+
+  test('the key goes to the vendor alone, and the run token never does', async () => {
+    const at = await scene(one);
+
+    await runAgent(at);
+
+    const [request] = at.vendor.requests;
+    expect(JSON.stringify(request?.headers)).toContain(KEY);
+    expect(JSON.stringify([request?.headers, request?.body])).not.toContain(at.pod.token);
+    expect(at.heard.join()).not.toContain(KEY);
+    expect(at.gateway.logs.join()).not.toContain(KEY);
+    expect(JSON.stringify(at.claim)).not.toContain(KEY);
+  });
+
+  test('a streamed answer goes through and is counted', async () => {
+    const at = await scene(one, [{ text: 'Streamed.', usage: { input: 100, output: 20 } }]);
+
+    const result = streamText({
+      model: await modelOf(at),
+      prompt: 'Hi',
+      maxRetries: 0,
+      providerOptions: NOTHING_STORED,
+    });
+
+    expect(await result.text).toBe('Streamed.');
+    expect(at.vendor.requests[0]?.streamed).toBe(true);
+    expect(usageOf(at)).toMatchObject({ steps: 1, inputTokens: 100, outputTokens: 20 });
+  });
+
+  test('a stream that breaks off charges what the call might have used', async () => {
+    const at = await scene(one, [{ fault: 'cut' }]);
+
+    const result = streamText({
+      model: await modelOf(at),
+      prompt: 'Hi',
+      maxRetries: 0,
+      maxOutputTokens: 500,
+      providerOptions: NOTHING_STORED,
+      onError: () => undefined,
+    });
+    await result.consumeStream({ onError: () => undefined });
+
+    const { stream_options: added, ...body } = at.vendor.requests[0]?.body ?? {};
+    // The gateway asks for usage after it has measured the request; the SDK of DeepSeek does so itself.
+    const measured = one.provider === 'deepseek' ? { ...body, stream_options: added } : body;
+    const inputTokens = Buffer.byteLength(JSON.stringify(measured));
+    expect(usageOf(at)).toMatchObject({ steps: 0, inputTokens, outputTokens: 500 });
+  });
+
+  test('a refused key ends the run with the place of the key, without the key', async () => {
+    const at = await scene(one, [], { key: 'sk-wrong-0123456789abcdef' });
+
+    const outcome = await runAgent(at);
+
+    expect(outcome).toMatchObject({ reason: 'ModelError', output: null, steps: 0 });
+    expect(outcome.message).toBe(
+      `${one.provider} answered HTTP 401: invalid key [redacted]. Check key ${one.secretKey} of Secret models in namespace bw-lab: it may be wrong, or without access to this model.`,
+    );
+    expect(at.vendor.requests).toHaveLength(1);
+    expect(usageOf(at)).toMatchObject({ inputTokens: 0, costUsd: '0.000000' });
+  });
+
+  test.each([
+    ['invalid JSON', 'invalid-json', 'answered something that is not JSON.'],
+    ['an empty answer', 'empty', 'answered nothing.'],
+  ] as const)('%s ends the run with ModelError', async (_name, fault, said) => {
+    const at = await scene(one, [{ fault }]);
+
+    expect(await runAgent(at)).toMatchObject({ reason: 'ModelError', message: `${one.provider} ${said}` });
+    expect(at.vendor.requests).toHaveLength(1);
+  });
+
+  test('an answer that does not say what it used charges the reservation', async () => {
+    const at = await scene(one, [{ fault: 'no-usage' }]);
+
+    await runAgent(at);
+
+    const bytes = Buffer.byteLength(JSON.stringify(at.vendor.requests[0]?.body));
+    expect(usageOf(at)?.inputTokens).toBe(bytes);
+  });
+
+  test('429 waits as long as the vendor asks, 500 a moment; then the call succeeds and counts once', async () => {
+    const at = await scene(one, [
+      { fault: 'status', status: 429, retryAfter: '30' },
+      { fault: 'status', status: 500 },
+      { text: 'Now.', usage: { input: 7, output: 3 } },
+    ]);
+    const began = at.world.clock.monotonic();
+
+    expect(await letTimePass(at, runAgent(at))).toMatchObject({ reason: 'Completed', output: 'Now.', steps: 1 });
+    expect(at.world.clock.monotonic() - began).toBeGreaterThanOrEqual(30_000);
+    expect(at.vendor.requests).toHaveLength(3);
+    expect(usageOf(at)).toMatchObject({ steps: 1, inputTokens: 7, outputTokens: 3 });
+  });
+
+  test('no other model, path or stored thing passes', async () => {
+    const at = await scene(one);
+    const other = languageModel({
+      provider: one.provider,
+      model: 'another-model',
+      baseUrl: at.url + at.claim.model.basePath,
+      fetch: at.fetch,
+    });
+    const result = streamText({
+      model: await other,
+      prompt: 'Hi',
+      maxRetries: 0,
+      providerOptions: NOTHING_STORED,
+      onError: () => undefined,
+    });
+    await result.consumeStream({ onError: () => undefined });
+    const post = (path: string, body: unknown) =>
+      at.world.post(at.gateway, at.claim.model.basePath + path, body, at.pod.token);
+
+    expect(at.heard[0]).toContain(`this run may use model ${one.model} alone`);
+    expect((await post('/files', {})).status).toBe(404);
+    expect((await post('/../files', {})).status).toBe(404);
+    expect(at.vendor.requests).toEqual([]);
+  });
+});
+
+/** Micro-USD of 2,700 input tokens, 200 of them cached (where the vendor says so), and 110 output tokens. */
+const COSTS: Record<Case['provider'], number> = {
+  anthropic: (2500 * 2 + 200 * 0.2 + 110 * 10) | 0,
+  openai: 2500 * 5 + 200 * 0.5 + 110 * 30,
+  google: 2500 * 1.5 + 200 * 0.15 + 110 * 9,
+  // Mistral says nothing of a cache.
+  mistral: 2700 * 0.5 + 110 * 1.5,
+  xai: 2500 * 1.25 + 200 * 0.2 + 110 * 2.5,
+  // Cached input without a price of its own costs as other input; each call is rounded up.
+  deepseek: Math.ceil(1200 * 0.14 + 80 * 0.28) + Math.ceil(1500 * 0.14 + 30 * 0.28),
+  boxwright: 2700 + 110 * 2,
+};
+
+function modelOf({ claim, url, fetch }: Scene): Promise<LanguageModel> {
+  const { provider, model, basePath } = claim.model;
+  return languageModel({ provider, model, baseUrl: url + basePath, fetch });
+}
+
+test.each([
+  ['anthropic', 'messages', { mcp_servers: [{ url: 'https://x' }] }],
+  ['anthropic', 'messages', { tools: [{ type: 'web_search_20250305', name: 'web_search' }] }],
+  [
+    'anthropic',
+    'messages',
+    { messages: [{ role: 'user', content: [{ type: 'image', source: { type: 'url', url: 'https://x' } }] }] },
+  ],
+  ['anthropic', 'messages', { container: 'c' }],
+  ['openai', 'responses', { store: true }],
+  ['openai', 'responses', { previous_response_id: 'resp_1' }],
+  ['openai', 'responses', { background: true }],
+  ['openai', 'responses', { conversation: 'c' }],
+  ['openai', 'responses', { input: [{ type: 'item_reference', id: 'msg_1' }] }],
+  ['openai', 'responses', { input: [{ role: 'user', content: [{ type: 'input_file', file_id: 'f' }] }] }],
+  ['openai', 'responses', { input: [{ role: 'user', content: [{ type: 'input_image', image_url: 'https://x' }] }] }],
+  ['openai', 'responses', { tools: [{ type: 'web_search' }] }],
+  ['openai', 'responses', { tools: [{ type: 'mcp', server_url: 'https://x' }] }],
+  ['xai', 'responses', { search_parameters: {} }],
+  ['google', 'models/gemini-3.5-flash:generateContent', { tools: [{ googleSearch: {} }] }],
+  ['google', 'models/gemini-3.5-flash:generateContent', { cachedContent: 'cachedContents/x' }],
+  [
+    'google',
+    'models/gemini-3.5-flash:generateContent',
+    { contents: [{ role: 'user', parts: [{ fileData: { fileUri: 'https://x' } }] }] },
+  ],
+  [
+    'mistral',
+    'chat/completions',
+    { messages: [{ role: 'user', content: [{ type: 'document_url', document_url: 'https://x' }] }] },
+  ],
+  ['deepseek', 'chat/completions', { n: 50 }],
+  [
+    'boxwright',
+    'chat/completions',
+    { messages: [{ role: 'user', content: [{ type: 'image_url', image_url: { url: 'http://169.254.169.254/' } }] }] },
+  ],
+] as const)('%s gets no %s with %j', async (provider, path, field) => {
+  const one = VENDORS.find((known) => known.provider === provider) ?? ANTHROPIC;
+  const at = await scene(one);
+  await runAgent(at);
+  const plain = at.vendor.requests[0]?.body ?? {};
+  const post = (body: object) => at.world.post(at.gateway, `${at.claim.model.basePath}/${path}`, body, at.pod.token);
+
+  expect((await post(plain)).status).toBe(200);
+  expect(await post({ ...plain, ...field })).toMatchObject({ status: 400, json: { error: { type: 'NotPassed' } } });
+  expect(at.vendor.requests).toHaveLength(2);
+});
+
+test.each([
+  ['x-api-key', ANTHROPIC],
+  ['x-goog-api-key', VENDORS[2]],
+] as const)('the run token is known in header %s as well, where an SDK puts its key', async (header, one) => {
+  const at = await scene(one);
+  await runAgent(at);
+
+  const answer = await fetch(`${at.url}/gateway/${at.vendor.requests[0]?.path.slice(1) ?? ''}`, {
+    method: 'POST',
+    headers: { [header]: at.pod.token, 'content-type': 'application/json' },
+    body: JSON.stringify(at.vendor.requests[0]?.body),
+  });
+
+  expect(answer.status).toBe(200);
+});
+
+test('a connection to a vendor is used again', async () => {
+  const at = await scene(ANTHROPIC, [
+    { calls: [{ tool: 'echo', input: { text: 'x' } }] },
+    { calls: [{ tool: 'echo', input: { text: 'y' } }] },
+    { text: 'Done.' },
+  ]);
+
+  await runAgent(at);
+
+  expect(at.vendor.requests).toHaveLength(3);
+  expect(at.vendor.connections).toBe(1);
+});
+
+test('a vendor that stays overloaded gets four tries, and the run its words', async () => {
+  const busy: FakeFault = { fault: 'status', status: 529, message: 'Overloaded' };
+  const at = await scene(ANTHROPIC, [busy, busy, busy, busy, { text: 'late' }]);
+
+  expect(await letTimePass(at, runAgent(at))).toMatchObject({
+    reason: 'ModelError',
+    message: 'anthropic answered HTTP 529: Overloaded.',
+  });
+  expect(at.vendor.requests).toHaveLength(4);
+  expect(usageOf(at)).toMatchObject({ inputTokens: 0, outputTokens: 0 });
+});
+
+test('a vendor that asks for an hour of patience gets none', async () => {
+  const at = await scene(ANTHROPIC, [{ fault: 'status', status: 429, message: 'Slow down.', retryAfter: '3600' }]);
+
+  expect((await runAgent(at)).message).toBe('anthropic answered HTTP 429: Slow down. It asks to wait 3600 seconds.');
+  expect(at.vendor.requests).toHaveLength(1);
+});
+
+test('a connection that breaks before an answer is not tried again: it may have been paid for', async () => {
+  const at = await scene(ANTHROPIC, [{ fault: 'reset' }]);
+
+  const outcome = await runAgent(at);
+
+  expect(outcome.reason).toBe('ModelError');
+  expect(outcome.message).toMatch(/^anthropic gave no answer \(\w+\)\. Check that the gateway can reach http:/);
+  expect(at.vendor.requests).toHaveLength(1);
+  expect(usageOf(at)?.outputTokens).toBeGreaterThan(0);
+});
+
+test('a vendor that is not there used nothing', async () => {
+  const at = await scene(ANTHROPIC);
+  await at.vendor.close();
+
+  expect(await letTimePass(at, runAgent(at))).toMatchObject({ reason: 'ModelError' });
+  expect(usageOf(at)).toMatchObject({ inputTokens: 0, costUsd: '0.000000' });
+});
+
+test('a call lasts ten minutes at most', async () => {
+  const at = await scene(ANTHROPIC, [{ fault: 'hang' }], { box: { bounds: { heartbeatSeconds: 3600 } } });
+  const running = runAgent(at);
+  await at.vendor.received(1);
+
+  await at.world.clock.advance(600_000);
+
+  expect((await running).message).toBe('anthropic did not finish its answer within 10 minutes.');
+});
+
+test('a runner that goes away takes the vendor call with it, and the reservation is charged', async () => {
+  const at = await scene(ANTHROPIC, [{ fault: 'hang' }]);
+  const cancel = new AbortController();
+  const running = runAgent(at, cancel.signal);
+  await at.vendor.received(1);
+  cancel.abort();
+  await running;
+
+  while (usageOf(at)?.outputTokens === 0) await new Promise((resolve) => setImmediate(resolve));
+  expect(usageOf(at)).toMatchObject({ steps: 0 });
+  while (at.vendor.requests[0]?.gone !== true) await new Promise((resolve) => setImmediate(resolve));
+});
+
+test('a call in flight stands in the status after seconds, and whoever takes the run over charges it once', async () => {
+  const at = await scene(ANTHROPIC, [{ fault: 'hang' }]);
+  void runAgent(at);
+  await at.vendor.received(1);
+  await at.world.clock.advance(6_000);
+
+  const status = at.world.run('helper-1').status;
+  expect(status?.openCall).toMatchObject({ outputTokens: 128_000 });
+  const openCall = status?.openCall;
+  at.world.removeGatewayPod(at.gateway.name);
+  const second = at.world.startGateway();
+  await at.world.call(second, at.pod, 'events', { epoch: 1, events: [] });
+  await at.world.clock.advance(6_000);
+
+  const after = at.world.run('helper-1').status;
+  expect(after?.openCall).toBeUndefined();
+  expect(after?.usage).toMatchObject({
+    steps: 0,
+    inputTokens: openCall?.inputTokens,
+    outputTokens: 128_000,
+    costUsd: openCall?.costUsd,
+  });
+});
+
+test('the Secret of the installation serves Boxes that name none', async () => {
+  const at = await scene(ANTHROPIC, [], { installationSecret: true });
+
+  expect((await runAgent(at)).reason).toBe('Completed');
+});
+
+test('a Secret without the label is not used', async () => {
+  const at = await scene(ANTHROPIC);
+  at.world.api.seed(Secrets, {
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { name: 'models', namespace: NAMESPACE },
+    data: { ANTHROPIC_API_KEY: Buffer.from(KEY).toString('base64') },
+  });
+
+  expect(await runAgent(at)).toMatchObject({
+    reason: 'ModelNotConfigured',
+    message: 'Secret models in namespace bw-lab may not be read: label it boxwright.dev/credential=true',
+  });
+  expect(at.vendor.requests).toEqual([]);
+});
+
+test('a model without a price has no cost, until a ConfigMap prices it', async () => {
+  const one = { ...ANTHROPIC, model: 'claude-unheard-of' } as unknown as Case;
+  const unpriced = await scene(one);
+  await runAgent(unpriced);
+  expect(usageOf(unpriced)).toEqual({ steps: 1, inputTokens: 10, outputTokens: 5, totalTokens: 15 });
+
+  const priced = await scene(one);
+  priced.world.api.seed(ConfigMaps, {
+    apiVersion: 'v1',
+    kind: 'ConfigMap',
+    metadata: { name: 'boxwright-model-prices', namespace: RELEASE },
+    data: { 'prices.yaml': 'anthropic/claude-unheard-of: { input: 100, output: 200 }' },
+  });
+  await runAgent(priced);
+  expect(usageOf(priced)?.costUsd).toBe('0.002000');
+});
