@@ -106,3 +106,12 @@ export const RUN_REASONS = {
 } as const satisfies Record<string, ReasonInfo>;
 export type RunReason = keyof typeof RUN_REASONS;
 export type AnyReason = QueueReason | RunReason;
+
+/** Why a deleted run or agent is still there: condition Archived=False of a run, Ready=False of an agent. */
+export const KEPT_REASONS = {
+  ArchiveUnavailable: {
+    cause: 'It was deleted, but the PostgreSQL archive cannot be used at the moment.',
+    nextStep:
+      'Check PostgreSQL and the Secret of archive.postgres.secretName (docs/archive.md); the deletion goes on by itself.',
+  },
+} as const satisfies Record<string, ReasonInfo>;

@@ -1,4 +1,4 @@
-import { QUEUE_REASONS, RUN_REASONS } from '../api/reasons.js';
+import { KEPT_REASONS, QUEUE_REASONS, RUN_REASONS } from '../api/reasons.js';
 import type { ReasonInfo } from '../api/reasons.js';
 
 /** docs/reasons.md: every value of an AgentRun's status.reason, its cause and the next step. */
@@ -17,6 +17,10 @@ export function reasonsDoc(): string {
     '## While a run works, and how it ended',
     '',
     ...table(RUN_REASONS),
+    '',
+    '## While a deleted run or agent is kept (conditions `Archived` and `Ready`)',
+    '',
+    ...table(KEPT_REASONS),
     '',
   ].join('\n');
 }

@@ -1,5 +1,6 @@
 /** Settings of the controller process (environment `BOXWRIGHT_…`). */
 import { z } from 'zod';
+import { archiveUrl } from '../archive/config.js';
 import { INTERNAL_PORT } from '../protocol/pod.js';
 import type { RetentionLimits } from './retention/plan.js';
 
@@ -49,6 +50,7 @@ export const ControllerConfig = z.object({
     )
     .pipe(z.array(z.string().regex(CIDR, 'must be ranges in CIDR notation, separated by commas')))
     .describe('Ranges of nodes, pods and services that runs must never reach, separated by commas.'),
+  archiveUrl,
   internalPort: z.coerce
     .number()
     .int()

@@ -1,6 +1,7 @@
 /** What the handlers of tools work with: the use-cases' dependencies, bound once per process. */
 import { randomBytes } from 'node:crypto';
 import type { Keyring } from '../api/keyring.js';
+import type { ArchiveReader } from '../archive/types.js';
 import type { KubeApi } from '../kube/types.js';
 import type { Clock } from '../runtime/clock.js';
 import type { ChildDeps } from '../services/agent-children.js';
@@ -40,11 +41,13 @@ export interface ToolServicesOptions {
   agentWaiter: Pick<KeyedWaiter<AgentView>, 'wait'>;
   runWaiter: Pick<KeyedWaiter<RunView>, 'wait'>;
   liveRuns: LiveCounts;
+  /** Absent when the installation has none. */
+  archive?: ArchiveReader | undefined;
 }
 
 export function createToolServices(options: ToolServicesOptions): ToolServices {
   const { caches, api, clock, barrier, keyring, publicUrl, liveRuns } = options;
-  const scope = { caches, api, clock };
+  const scope = { caches, api, clock, archive: options.archive };
   const randomHex = (bytes: number) => randomBytes(bytes).toString('hex');
   const backlogExceeded: RunDeps['backlogExceeded'] = (agent) => exceededBacklog(liveRuns, agent);
   return {

@@ -4,6 +4,7 @@
  * controllers, causes) and never ids, URLs or texts of users (DESIGN 7).
  */
 import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from 'prom-client';
+import type { ArchiveMetrics } from '../archive/metrics.js';
 import type { KubeMetrics } from '../kube/metrics.js';
 import type { ControllerMetrics, LeaderMetrics } from '../runtime/metrics.js';
 
@@ -123,6 +124,41 @@ export function createControllerMetrics(registry: Registry): ControllerMetrics &
     queueDepth: (controller, keys) => depth.set({ controller }, keys),
     activeWorkers: (controller, workers) => active.set({ controller }, workers),
     leading: (lease, isLeading) => leader.set({ lease }, isLeading ? 1 : 0),
+  };
+}
+
+/** Calls of the archive, whether it answers, and what waits for it. */
+export function createArchiveMetrics(registry: Registry): ArchiveMetrics {
+  const calls = new Counter({
+    name: 'boxwright_archive_calls_total',
+    help: 'Calls of the archive.',
+    labelNames: ['operation', 'result'],
+    registers: [registry],
+  });
+  const duration = new Histogram({
+    name: 'boxwright_archive_call_duration_seconds',
+    help: 'Time of one call of the archive.',
+    labelNames: ['operation'],
+    buckets: [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5, 15],
+    registers: [registry],
+  });
+  const up = new Gauge({
+    name: 'boxwright_archive_up',
+    help: '1 when the last call of the archive reached it; the archive is optional.',
+    registers: [registry],
+  });
+  const waiting = new Gauge({
+    name: 'boxwright_archive_waiting_runs',
+    help: 'Removed runs that stay in the cluster until they are archived.',
+    registers: [registry],
+  });
+  return {
+    called(operation, result, seconds) {
+      calls.inc({ operation, result });
+      duration.observe({ operation }, seconds);
+    },
+    reachable: (isReachable) => up.set(isReachable ? 1 : 0),
+    waiting: (runs) => waiting.set(runs),
   };
 }
 

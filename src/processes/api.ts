@@ -3,6 +3,7 @@ import { createServer } from 'node:http';
 import type { Server } from 'node:http';
 import type { Registry } from 'prom-client';
 import { Agent as HttpAgent, request } from 'undici';
+import { PostgresArchive } from '../archive/postgres-archive.js';
 import { loadConfig } from '../config/env.js';
 import { createKubeApi } from '../kube/client.js';
 import { Pods } from '../kube/core-types.js';
@@ -17,7 +18,12 @@ import { createMcpRouter } from '../mcp/router.js';
 import { createToolServices } from '../mcp/tool-services.js';
 import { createLogger } from '../observability/logger.js';
 import type { Logger } from '../observability/logger.js';
-import { createHttpMetrics, createKubeMetrics, createRegistry } from '../observability/metrics.js';
+import {
+  createArchiveMetrics,
+  createHttpMetrics,
+  createKubeMetrics,
+  createRegistry,
+} from '../observability/metrics.js';
 import { closeWithin, startInternalServer } from '../observability/probes.js';
 import type { InternalServer, Problem } from '../observability/probes.js';
 import { sleep, systemClock } from '../runtime/clock.js';
@@ -58,7 +64,8 @@ export async function runApi(env: NodeJS.ProcessEnv): Promise<number> {
   const metrics = createKubeMetrics(registry);
   const connection = await loadConnection({ clock, env });
   const transport = createTransport(connection, { clock, metrics, userAgent: 'boxwright-api' });
-  const core: Core = { config, log, clock, registry, api: createKubeApi(transport) };
+  const archive = openArchive({ config, log, clock, registry });
+  const core: Core = { config, log, clock, registry, api: createKubeApi(transport), archive };
   const create: InformerFactory = (options) => createInformer(transport, options, { clock, log, metrics });
   const mirrors = createMirrors(core, create);
 
@@ -67,6 +74,7 @@ export async function runApi(env: NodeJS.ProcessEnv): Promise<number> {
   manager.addGroup('mirrors', mirrorRunnables(mirrors));
   manager.addGroup('public', [publicServer(core, mirrors)]);
   const code = await manager.run();
+  await archive?.close();
   await transport.close();
   return code;
 }
@@ -78,6 +86,16 @@ interface Core {
   clock: Clock;
   registry: Registry;
   api: KubeApi;
+  /** Absent when the installation has none. */
+  archive: PostgresArchive | undefined;
+}
+
+const ARCHIVE_CONNECTIONS = 4;
+
+function openArchive({ config, ...deps }: Omit<Core, 'api' | 'archive'>): PostgresArchive | undefined {
+  if (config.archiveUrl === undefined) return undefined;
+  const metrics = createArchiveMetrics(deps.registry);
+  return PostgresArchive.open({ url: config.archiveUrl, metrics, connections: ARCHIVE_CONNECTIONS, ...deps });
 }
 
 /** Everything that follows the cluster. */
@@ -195,13 +213,14 @@ function listen(server: Server, port: number): Promise<void> {
   });
 }
 
-function createPublicApp({ config, log, clock, registry, api }: Core, mirrors: Mirrors) {
+function createPublicApp({ config, log, clock, registry, api, archive }: Core, mirrors: Mirrors) {
   const { caches, keyring, keyUsage, liveRuns, agentWaiter, runWaiter } = mirrors;
   const http = createHttpMetrics(registry);
   const services = createToolServices({
     caches,
     api,
     clock,
+    archive,
     liveRuns,
     agentWaiter,
     runWaiter,

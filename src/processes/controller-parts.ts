@@ -4,9 +4,14 @@ import type { KubeObject } from '../api/meta.js';
 import { createRunControllers } from '../controllers/agent-run/controller.js';
 import { jobInformer, podInformer, runInformer } from '../controllers/agent-run/views.js';
 import { createAgentScheduleController } from '../controllers/agent-schedule/controller.js';
+import type { ArchiveMetrics } from '../archive/metrics.js';
+import type { ArchiveWriter } from '../archive/types.js';
 import { createAgentTriggerController } from '../controllers/agent-trigger/controller.js';
 import { createAgentController } from '../controllers/agent/controller.js';
 import { createAPIKeyController } from '../controllers/api-key/controller.js';
+import { RunArchiver } from '../controllers/archive/archiver.js';
+import { createArchiveControllers } from '../controllers/archive/controller.js';
+import type { ArchiveControllers } from '../controllers/archive/controller.js';
 import { createBoxController } from '../controllers/box/controller.js';
 import { retentionLimits } from '../controllers/config.js';
 import type { ControllerConfig } from '../controllers/config.js';
@@ -59,23 +64,26 @@ export interface ControllerPartsDependencies {
   clock: Clock;
   log: Logger;
   metrics: { retention: RetentionMetrics };
+  /** Absent when the installation has none. */
+  archive?: ArchiveAccess | undefined;
+}
+
+export interface ArchiveAccess {
+  store: ArchiveWriter;
+  metrics: ArchiveMetrics;
 }
 
 /** In no special order: every part is level-triggered and waits for what it needs. */
-export function createControllerParts({
-  api,
-  caches,
-  config,
-  clock,
-  log,
-  metrics,
-}: ControllerPartsDependencies): ControllerPart[] {
+export function createControllerParts(deps: ControllerPartsDependencies): ControllerPart[] {
+  const { api, caches, config, clock, log, metrics } = deps;
   const common = { api, caches, clock, log };
   const namespace = config.releaseNamespace;
   const installation = createInstallationController({ ...common, namespace, gatewayService: config.gatewayService });
   const folder = new Folder(api, (box, signal) => workspaceOf(api, caches.boxes, box, signal));
+  const archive = createArchiving(deps);
   const runs = createRunControllers({
     ...common,
+    archive: archive?.gate,
     maxRunning: config.maxRunning,
     fold: (run, signal) => folder.fold(run, signal),
     jobSettings: createJobSettings({ api, clock, config, caBundle: () => installation.caBundle() }),
@@ -89,14 +97,27 @@ export function createControllerParts({
       counts: runs.counts,
       network: { gateway: { namespace, podLabels: GATEWAY_PODS }, clusterCidrs: config.clusterCidrs },
     }),
-    createAgentController(common),
+    createAgentController({ ...common, archive: deps.archive?.store }),
     createAgentTriggerController({ ...common, keyIds: () => installation.keyIds() }),
     createAgentScheduleController({ ...common, keyring: () => installation.keyring() }),
     runs.runs,
     runs.admission,
     createTotalsController({ ...common, releaseNamespace: namespace }),
     createRetentionController({ ...common, limits: retentionLimits(config), metrics: metrics.retention }),
+    ...(archive === undefined ? [] : [archive.part]),
   ];
+}
+
+function createArchiving({ api, caches, clock, archive }: ControllerPartsDependencies): ArchiveControllers | undefined {
+  if (archive === undefined) return undefined;
+  const { store, metrics } = archive;
+  const archiver = new RunArchiver({
+    api,
+    store,
+    agents: caches.agents,
+    workspaceOf: (box, signal) => workspaceOf(api, caches.boxes, box, signal),
+  });
+  return createArchiveControllers({ api, clock, runs: caches.runs, archiver, store, metrics });
 }
 
 const GATEWAY_PODS = { 'app.kubernetes.io/name': 'boxwright', 'app.kubernetes.io/component': 'gateway' };

@@ -3,6 +3,7 @@
  * runs all controllers. Who loses the Lease ends: a clean start is simpler than a clean retreat.
  */
 import type { Registry } from 'prom-client';
+import { PostgresArchive } from '../archive/postgres-archive.js';
 import { loadConfig } from '../config/env.js';
 import { ControllerConfig } from '../controllers/config.js';
 import { createRetentionMetrics } from '../controllers/retention/metrics.js';
@@ -15,7 +16,12 @@ import { createTransport } from '../kube/transport.js';
 import type { Informer, KubeApi } from '../kube/types.js';
 import { createLogger } from '../observability/logger.js';
 import type { Logger } from '../observability/logger.js';
-import { createControllerMetrics, createKubeMetrics, createRegistry } from '../observability/metrics.js';
+import {
+  createArchiveMetrics,
+  createControllerMetrics,
+  createKubeMetrics,
+  createRegistry,
+} from '../observability/metrics.js';
 import { startInternalServer } from '../observability/probes.js';
 import type { InternalServer, Problem } from '../observability/probes.js';
 import { systemClock } from '../runtime/clock.js';
@@ -24,7 +30,7 @@ import { LeaderElector } from '../runtime/leader-elector.js';
 import { Manager } from '../runtime/manager.js';
 import type { Runnable } from '../runtime/manager.js';
 import { createControllerCaches, createControllerParts } from './controller-parts.js';
-import type { ControllerCaches, InformerFactory } from './controller-parts.js';
+import type { ArchiveAccess, ControllerCaches, InformerFactory } from './controller-parts.js';
 import { LeaderWork, replayable } from './leader-work.js';
 
 export const CONTROLLER_LEASE = 'boxwright-controller';
@@ -36,6 +42,8 @@ export interface ControllerProcessDeps {
   clock: Clock;
   registry: Registry;
   log: Logger;
+  /** Absent when the installation has none. */
+  archive?: ArchiveAccess | undefined;
   /** The Lease is lost: the process has to end. */
   onLost: (error: Error) => void;
 }
@@ -59,7 +67,7 @@ export function createControllerProcess(deps: ControllerProcessDeps): Controller
   const partMetrics = { retention: createRetentionMetrics(registry) };
   const api = leaderOnlyWrites(deps.api, () => elector.isLeading());
   const work = new LeaderWork({
-    parts: createControllerParts({ api, caches, config, clock, log, metrics: partMetrics }),
+    parts: createControllerParts({ api, caches, config, clock, log, metrics: partMetrics, archive: deps.archive }),
     replays,
     clock,
     log,
@@ -138,6 +146,7 @@ export async function runController(env: Readonly<Record<string, string | undefi
   });
   const transport = createTransport(connection, { clock, userAgent: 'boxwright-controller', metrics });
   const manager = new Manager({ log, clock });
+  const archive = openArchive({ config, clock, log, registry });
   const { groups } = createControllerProcess({
     config,
     api: createKubeApi(transport),
@@ -145,9 +154,35 @@ export async function runController(env: Readonly<Record<string, string | undefi
     clock,
     registry,
     log,
+    archive,
     onLost: (error) => manager.fail(error),
   });
+  if (archive !== undefined) {
+    const { store } = archive;
+    manager.addGroup('archive', [{ name: 'archive', start: () => undefined, stop: () => store.close() }]);
+  }
   manager.addGroup('transport', [{ name: 'transport', start: () => undefined, stop: () => transport.close() }]);
   for (const group of groups) manager.addGroup(group.name, group.runnables);
   return await manager.run();
+}
+
+/** More connections than the part that archives has workers: agents purge theirs beside it. */
+const ARCHIVE_CONNECTIONS = 6;
+
+function openArchive({
+  config,
+  clock,
+  log,
+  registry,
+}: Pick<ControllerProcessDeps, 'config' | 'clock' | 'log' | 'registry'>) {
+  if (config.archiveUrl === undefined) return undefined;
+  const metrics = createArchiveMetrics(registry);
+  const store = PostgresArchive.open({
+    url: config.archiveUrl,
+    clock,
+    log,
+    metrics,
+    connections: ARCHIVE_CONNECTIONS,
+  });
+  return { store, metrics };
 }

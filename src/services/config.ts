@@ -1,5 +1,6 @@
 /** Settings of the API process (environment `BOXWRIGHT_…`). */
 import { z } from 'zod';
+import { archiveUrl } from '../archive/config.js';
 import { API_PORT, INTERNAL_PORT } from '../protocol/pod.js';
 
 const port = (fallback: number, text: string) =>
@@ -17,6 +18,7 @@ export const ApiConfig = z.object({
   podUid: z.string().min(1).describe('UID of this pod: it is not its own peer.'),
   podName: z.string().min(1).describe('Name of this pod.'),
   podIp: z.string().optional().describe('Address of this pod.'),
+  archiveUrl,
   apiPort: port(API_PORT, 'Port of the public side: MCP endpoint and trigger URLs.'),
   internalPort: port(INTERNAL_PORT, 'Port for health, metrics and calls between API pods.'),
   maxFinishedRuns: z.coerce

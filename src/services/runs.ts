@@ -7,16 +7,17 @@ import { AgentRuns, MAX_MESSAGE_BYTES } from '../api/v1alpha1/agent-run.js';
 import type { AgentRun } from '../api/v1alpha1/agent-run.js';
 import type { RunEvent } from '../protocol/run.js';
 import { readTranscript } from '../transcript/chunk-store.js';
+import { ARCHIVE_AWAY_NOTE, findArchived, isShown, readArchivedTranscript, withArchived } from './archived-runs.js';
 import { INDEX, lastOfSession, orUndefined } from './caches.js';
 import type { Caller } from './key-check.js';
 import {
   DNS_LABEL,
   RUN_NOT_FOUND,
+  byAcceptance,
   compare,
   findAgent,
   findRun,
   idOf,
-  isRunOf,
   kubeCall,
   sessionRuns,
 } from './scope.js';
@@ -99,13 +100,20 @@ function causeOf(reason: string): string {
   return known[reason]?.cause ?? '';
 }
 
-/** The result of list_runs, newest first. No request. */
+/** The result of list_runs, newest first. No request to the cluster; one to the archive if there is one. */
 export async function listRuns(deps: ScopeDeps, caller: Caller, id: string, limit: number) {
   const agent = await findAgent(deps, caller, id);
-  const runs = deps.caches.AgentRun.byIndex(INDEX.runsOfAgent, `${agent.namespace}/${agent.name}`)
-    .filter((run) => isRunOf(agent, run))
-    .sort((a, b) => compare(b.createdAt, a.createdAt) || compare(b.name, a.name));
-  return { runs: runs.slice(0, limit).map((run) => record(agent, run)) };
+  const live = deps.caches.AgentRun.byIndex(INDEX.runsOfAgent, `${agent.namespace}/${agent.name}`).filter((run) =>
+    isShown(deps, agent, run),
+  );
+  const { runs, incomplete } = await withArchived(deps, agent, live, (archive, scope, signal) =>
+    archive.list(scope, limit, signal),
+  );
+  const newestFirst = runs.sort((a, b) => byAcceptance(b, a));
+  return {
+    runs: newestFirst.slice(0, limit).map((run) => record(agent, run)),
+    ...(incomplete ? { note: ARCHIVE_AWAY_NOTE } : {}),
+  };
 }
 
 export interface GetRunOptions {
@@ -121,16 +129,16 @@ export async function getRun(deps: RunDeps, caller: Caller, id: string, options:
   const agent = await findAgent(deps, caller, id);
   if (options.waitMs > 0) {
     const run = await findRun(deps, agent, options.runId);
-    const wait = { namespace: run.namespace, name: run.name, ms: options.waitMs, signal: options.gone };
-    if (!run.terminal) await waitForRun(deps.waiter, wait);
+    const wait = { namespace: agent.namespace, name: options.runId, ms: options.waitMs, signal: options.gone };
+    if (run?.terminal === false) await waitForRun(deps.waiter, wait);
   }
   const run = await readRun(deps, agent, options.runId);
   const view = projectRun(run);
-  const details = await readDetails(deps, run, options.includeToolCalls);
+  const details = await readDetails(deps, agent, run, options.includeToolCalls);
   return {
     ...record(agent, view),
     output: details.output,
-    pending: pendingOfRun(deps.caches, view),
+    pending: view.deleting ? null : pendingOfRun(deps.caches, view),
     input: inputOf(run),
     transcript: details.transcript,
     ...(options.includeToolCalls ? { toolCalls: details.toolCalls } : {}),
@@ -138,24 +146,36 @@ export async function getRun(deps: RunDeps, caller: Caller, id: string, options:
   };
 }
 
+/** From the cluster, else from the archive. */
 async function readRun(deps: ScopeDeps, agent: AgentView, runId: string): Promise<AgentRun> {
+  if (!DNS_LABEL.test(runId)) throw new UserError(RUN_NOT_FOUND);
   const ref = { namespace: agent.namespace, name: runId };
-  const run = DNS_LABEL.test(runId)
-    ? await kubeCall(deps, (signal) => orUndefined(deps.api.get(AgentRuns, ref, { signal })))
-    : undefined;
-  if (run === undefined || !isRunOf(agent, projectRun(run))) throw new UserError(RUN_NOT_FOUND);
-  return run;
+  const live = await kubeCall(deps, (signal) => orUndefined(deps.api.get(AgentRuns, ref, { signal })));
+  if (live !== undefined && isShown(deps, agent, projectRun(live))) return await withStoredInput(deps, agent, live);
+  const archived = await findArchived(deps, agent, { name: runId });
+  if (archived === undefined) throw new UserError(RUN_NOT_FOUND);
+  return archived;
+}
+
+/** Retention may have moved input and transcript to the archive while the run itself is still in the cluster. */
+async function withStoredInput(deps: ScopeDeps, agent: AgentView, run: AgentRun): Promise<AgentRun> {
+  if (run.status?.transcript?.state !== 'archived' || inputOf(run) !== null) return run;
+  const stored = await findArchived(deps, agent, { uid: run.metadata.uid ?? '' });
+  return stored === undefined ? run : { ...run, spec: stored.spec };
 }
 
 type ToolEvent = Extract<RunEvent, { type: 'tool' }>;
 
-async function readDetails(deps: ScopeDeps, run: AgentRun, includeToolCalls: boolean) {
+async function readDetails(deps: ScopeDeps, agent: AgentView, run: AgentRun, includeToolCalls: boolean) {
   const stored = run.status?.output ?? null;
   const state = run.status?.transcript?.state ?? 'full';
   if (!includeToolCalls && run.status?.outputTruncated !== true) {
     return { output: stored, transcript: state, toolCalls: [] };
   }
-  const transcript = await kubeCall(deps, () => readTranscript(deps.api, run));
+  const transcript =
+    state === 'archived'
+      ? await readArchivedTranscript(deps, agent, run)
+      : await kubeCall(deps, () => readTranscript(deps.api, run));
   const full = transcript.events.findLast((event) => event.type === 'output');
   return {
     output: run.status?.outputTruncated === true ? (full?.text ?? stored) : stored,
@@ -214,7 +234,7 @@ export async function sendMessage(deps: RunDeps, caller: Caller, id: string, inp
   ]);
   const run = await readRun(deps, agent, started.runId);
   const view = projectRun(run);
-  const { output } = await readDetails(deps, run, false);
+  const { output } = await readDetails(deps, agent, run, false);
   return {
     ...record(agent, view),
     output,
@@ -258,9 +278,16 @@ function acceptMessage(deps: RunDeps, caller: Caller, agent: AgentView, input: M
 const SESSION_NOT_FOUND =
   'session not found: this agent has no session with this sessionId; omit sessionId to start a new conversation';
 
-/** A session is known by its runs. */
+const SESSION_ARCHIVED =
+  'this session is archived: get_session shows it, but it cannot be continued; omit sessionId to start a new conversation';
+
+/** A session is known by its runs; what the agent remembers of it is with those in the cluster. */
 async function expectSession(deps: ScopeDeps, agent: AgentView, sessionId: string): Promise<void> {
   if ((await sessionRuns(deps, agent, sessionId)).length > 0) return;
+  const { archived } = await withArchived(deps, agent, [], (archive, scope, signal) =>
+    archive.session(scope, sessionId, signal),
+  );
+  if (archived.size > 0) throw new UserError(SESSION_ARCHIVED);
   throw new UserError(SESSION_NOT_FOUND);
 }
 
@@ -272,7 +299,7 @@ export async function cancelRun(
   options: { runId: string; gone: AbortSignal },
 ) {
   const agent = await findAgent(deps, caller, id);
-  const run = await findRun(deps, agent, options.runId);
+  const run = (await findRun(deps, agent, options.runId)) ?? projectRun(await readRun(deps, agent, options.runId));
   if (run.terminal) return { runId: run.name, status: run.phase, note: null };
   const ref = { namespace: run.namespace, name: run.name };
   const body = {

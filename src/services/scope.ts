@@ -9,6 +9,7 @@ import { AgentSchedules } from '../api/v1alpha1/agent-schedule.js';
 import { AgentSkills } from '../api/v1alpha1/agent-skill.js';
 import { Agents } from '../api/v1alpha1/agent.js';
 import type { KubeObject, ResourceType } from '../api/meta.js';
+import type { ArchiveReader } from '../archive/types.js';
 import type { Cache, KubeApi } from '../kube/types.js';
 import type { Clock } from '../runtime/clock.js';
 import { bounded } from './bounded.js';
@@ -27,6 +28,8 @@ export interface ScopeDeps {
   caches: ApiCaches;
   api: KubeApi;
   clock: Clock;
+  /** Absent when the installation has none. */
+  archive?: ArchiveReader | undefined;
 }
 
 export const AGENT_NOT_FOUND =
@@ -146,15 +149,20 @@ export function slugNotFound(kind: string, slug: string, known: readonly { slug:
 }
 
 /** The runs of a session of this agent, oldest first; of one that the cache does not know, the run that opened it. */
-export async function sessionRuns(deps: ScopeDeps, agent: AgentView, sessionId: string): Promise<RunView[]> {
+export async function sessionRuns(
+  deps: ScopeDeps,
+  agent: AgentView,
+  sessionId: string,
+  belongs: typeof isRunOf = isRunOf,
+): Promise<RunView[]> {
   const known = deps.caches.AgentRun.byIndex(INDEX.runsOfSession, `${agent.namespace}/${sessionId}`);
-  const runs = known.filter((run) => isRunOf(agent, run)).sort(byAcceptance);
+  const runs = known.filter((run) => belongs(agent, run)).sort(byAcceptance);
   const first = sessionId.startsWith('s-') ? sessionId.slice(2) : '';
   if (known.length > 0 || !DNS_LABEL.test(first)) return runs;
   const ref = { namespace: agent.namespace, name: first };
   const live = await kubeCall(deps, (signal) => orUndefined(deps.api.get(AgentRuns, ref, { signal })));
   const run = live === undefined ? undefined : projectRun(live);
-  return run !== undefined && run.sessionId === sessionId && isRunOf(agent, run) ? [run] : [];
+  return run !== undefined && run.sessionId === sessionId && belongs(agent, run) ? [run] : [];
 }
 
 /** Order of runs: acceptance, then name (DESIGN 3). */
@@ -169,12 +177,11 @@ export function isRunOf(agent: AgentView, run: RunView): boolean {
   return run.agent === agent.name && !run.deleting && (run.agentUid === undefined || run.agentUid === agent.uid);
 }
 
-/** The run of an agent. */
-export async function findRun(deps: ScopeDeps, agent: AgentView, runId: string): Promise<RunView> {
+/** The run of an agent while it is in the cluster; from the cache, or by one live GET when the cache does not know it. */
+export async function findRun(deps: ScopeDeps, agent: AgentView, runId: string): Promise<RunView | undefined> {
   const source = { cache: deps.caches.AgentRun, type: AgentRuns, project: projectRun };
   const run = DNS_LABEL.test(runId) ? await cachedOrLive(deps, source, agent.namespace, runId) : undefined;
-  if (run === undefined || !isRunOf(agent, run)) throw new UserError(RUN_NOT_FOUND);
-  return run;
+  return run !== undefined && isRunOf(agent, run) ? run : undefined;
 }
 
 /** Names that can be in a path of the API server: an id from a client is never put there unchecked. */
@@ -200,7 +207,7 @@ async function cachedOrLive<T extends KubeObject, P>(
   return live === undefined ? undefined : source.project(live);
 }
 
-/** One call of the Kubernetes API with the bound of all tools. */
+/** One call of the Kubernetes API, or of the archive, with the bound of all tools. */
 export function kubeCall<T>(deps: Pick<ScopeDeps, 'clock'>, call: (signal: AbortSignal) => Promise<T>): Promise<T> {
   return bounded(deps.clock, KUBE_CALL_MS, call);
 }

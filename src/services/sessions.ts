@@ -3,6 +3,8 @@ import { AgentRuns } from '../api/v1alpha1/agent-run.js';
 import type { AgentRun } from '../api/v1alpha1/agent-run.js';
 import type { RunEvent } from '../protocol/run.js';
 import { readTranscript } from '../transcript/chunk-store.js';
+import { ARCHIVE_AWAY_NOTE, findArchived, isShown, readArchivedTranscript, withArchived } from './archived-runs.js';
+import type { MergedRuns } from './archived-runs.js';
 import { INDEX, orUndefined } from './caches.js';
 import type { Caller } from './key-check.js';
 import { pendingOfSession } from './pending.js';
@@ -91,7 +93,7 @@ export interface MessageQuery {
 /** The result of get_session. One GET and the chunks of the transcript for each run that is needed, newest first. */
 export async function getSession(deps: ScopeDeps, caller: Caller, id: string, query: MessageQuery) {
   const agent = await findAgent(deps, caller, id);
-  const runs = await sessionRuns(deps, agent, query.sessionId);
+  const { runs, archived, incomplete } = await allRuns(deps, agent, query.sessionId);
   if (runs.length === 0) {
     throw new UserError(
       'session not found: this agent has no session with this sessionId; list_sessions shows the latest',
@@ -99,30 +101,56 @@ export async function getSession(deps: ScopeDeps, caller: Caller, id: string, qu
   }
   const end = query.offset + query.limit;
   // One more than asked for tells whether there is a next page.
-  const newestFirst = await newestMessages(deps, runs, end + 1);
+  const read = (run: RunView) => messagesOf(deps, agent, run, archived.has(run.uid));
+  const newestFirst = await newestMessages(runs, end + 1, read);
   return {
     ...record(query.sessionId, runs),
     messages: newestFirst.slice(query.offset, end).reverse(),
     nextOffset: newestFirst.length > end ? end : null,
+    ...(incomplete ? { note: ARCHIVE_AWAY_NOTE } : {}),
   };
 }
 
+/** The runs of a session in the cluster and in the archive, oldest first. */
+async function allRuns(deps: ScopeDeps, agent: AgentView, sessionId: string): Promise<MergedRuns> {
+  const live = await sessionRuns(deps, agent, sessionId, (of, run) => isShown(deps, of, run));
+  const merged = await withArchived(deps, agent, live, (archive, scope, signal) =>
+    archive.session(scope, sessionId, signal),
+  );
+  return { ...merged, runs: merged.runs.sort(byAcceptance) };
+}
+
 /** At least `wanted` messages of the session, newest first, unless it has fewer. */
-async function newestMessages(deps: ScopeDeps, runs: readonly RunView[], wanted: number): Promise<SessionMessage[]> {
+async function newestMessages(
+  runs: readonly RunView[],
+  wanted: number,
+  read: (run: RunView) => Promise<SessionMessage[]>,
+): Promise<SessionMessage[]> {
   const messages: SessionMessage[] = [];
   for (let last = runs.length; last > 0 && messages.length < wanted; last -= RUNS_AT_ONCE) {
     const batch = runs.slice(Math.max(0, last - RUNS_AT_ONCE), last).reverse();
-    const read = await Promise.all(batch.map((run) => messagesOf(deps, run)));
-    messages.push(...read.flatMap((ofRun) => ofRun.reverse()));
+    const ofRuns = await Promise.all(batch.map(read));
+    messages.push(...ofRuns.flatMap((ofRun) => ofRun.reverse()));
   }
   return messages;
 }
 
 /** The messages of one run, oldest first; none when it was removed meanwhile. */
-async function messagesOf(deps: ScopeDeps, { namespace, name, uid }: RunView): Promise<SessionMessage[]> {
-  const run = await kubeCall(deps, (signal) => orUndefined(deps.api.get(AgentRuns, { namespace, name }, { signal })));
-  if (run === undefined || run.metadata.uid !== uid) return [];
-  const { events } = await kubeCall(deps, () => readTranscript(deps.api, run));
+async function messagesOf(
+  deps: ScopeDeps,
+  agent: AgentView,
+  { namespace, name, uid }: RunView,
+  isArchived: boolean,
+): Promise<SessionMessage[]> {
+  const live = isArchived
+    ? undefined
+    : await kubeCall(deps, (signal) => orUndefined(deps.api.get(AgentRuns, { namespace, name }, { signal })));
+  const run = live?.metadata.uid === uid ? live : await findArchived(deps, agent, { uid });
+  if (run === undefined) return [];
+  const { events } =
+    run.status?.transcript?.state === 'archived'
+      ? await readArchivedTranscript(deps, agent, run)
+      : await kubeCall(deps, () => readTranscript(deps.api, run));
   return runMessages(run, events);
 }
 

@@ -109,13 +109,23 @@ export async function readTranscript(
   const transcript = run.status?.transcript;
   const state = transcript?.state ?? 'full';
   if (state === 'expired' || state === 'archived') return { events: [], state };
-  const owner = ownerOf(run);
   const chunks = isTerminal(run)
-    ? await readNumbered(api, owner, transcript?.chunks ?? 0)
+    ? await readFinished(api, run)
     : run.status?.claim === undefined
       ? []
-      : await readFrom(api, owner, 0);
-  return collect(chunks, state);
+      : await readFrom(api, ownerOf(run), 0);
+  return collect(
+    chunks.map((chunk) => chunk?.spec),
+    state,
+  );
+}
+
+/** The chunks that the status of a finished run names; undefined for one that is missing. */
+export function readFinished(
+  api: ChunkReader,
+  run: Pick<AgentRun, 'metadata' | 'status'>,
+): Promise<(StoredChunk | undefined)[]> {
+  return readNumbered(api, ownerOf(run), run.status?.transcript?.chunks ?? 0);
 }
 
 /** The owner of a run's chunks. */
@@ -140,9 +150,10 @@ export async function readFrom(api: ChunkReader, owner: TranscriptOwner, first: 
   return chunks;
 }
 
-async function collect(
-  chunks: readonly (StoredChunk | undefined)[],
-  stated: 'full' | 'truncated',
+/** The events of chunks, in the given order; `stated` unless one of them is missing or damaged. */
+export async function collect(
+  chunks: readonly (Pick<AgentRunChunk['spec'], 'data' | 'sha256'> | undefined)[],
+  stated: TranscriptState,
 ): Promise<Transcript> {
   const events: RunEvent[] = [];
   let state: TranscriptState = stated;
@@ -154,9 +165,11 @@ async function collect(
   return { events, state };
 }
 
-async function decodeOrUndefined(chunk: StoredChunk): Promise<RunEvent[] | undefined> {
+async function decodeOrUndefined(
+  chunk: Pick<AgentRunChunk['spec'], 'data' | 'sha256'>,
+): Promise<RunEvent[] | undefined> {
   try {
-    return await decodeChunk(chunk.spec);
+    return await decodeChunk(chunk);
   } catch (error) {
     if (error instanceof DamagedChunkError) return undefined;
     throw error;

@@ -121,7 +121,7 @@ export class DamagedChunkError extends Error {
 }
 
 /** The events of a stored chunk. Throws a {@link DamagedChunkError}; never inflates more than a chunk may hold. */
-export async function decodeChunk(spec: AgentRunChunk['spec']): Promise<RunEvent[]> {
+export async function decodeChunk(spec: Pick<AgentRunChunk['spec'], 'data' | 'sha256'>): Promise<RunEvent[]> {
   let text: Buffer;
   try {
     text = await inflate(Buffer.from(spec.data, 'base64'), { maxOutputLength: MAX_CHUNK_INFLATED_BYTES });

@@ -6,6 +6,8 @@ import { Boxes } from '../../src/api/v1alpha1/box.js';
 import type { Box } from '../../src/api/v1alpha1/box.js';
 import type { Agent } from '../../src/api/v1alpha1/agent.js';
 import { Workspaces } from '../../src/api/v1alpha1/workspace.js';
+import { RunArchiver } from '../../src/controllers/archive/archiver.js';
+import { createArchiveControllers } from '../../src/controllers/archive/controller.js';
 import { createRunControllers } from '../../src/controllers/agent-run/controller.js';
 import type { RunControllers } from '../../src/controllers/agent-run/controller.js';
 import { jobInformer, podInformer, runInformer } from '../../src/controllers/agent-run/views.js';
@@ -15,6 +17,7 @@ import { Folder } from '../../src/controllers/totals/fold.js';
 import { isRetrySoon } from '../../src/runtime/errors.js';
 import { FakeClock } from './fake-clock.js';
 import { recordingLog } from './log.js';
+import type { MemoryArchive } from './memory-archive.js';
 import { RecordingApi } from './recording-api.js';
 import type { RecordedCall } from './recording-api.js';
 import { NAMESPACE, makeAgent, makeBox, makeWorkspace } from './run-objects.js';
@@ -60,12 +63,15 @@ export interface RunWorldOptions {
   box?: Box;
   agent?: Agent | null;
   maxRunning?: number;
+  archive?: MemoryArchive;
 }
 
 export class RunWorld {
   readonly clock = new FakeClock();
   readonly api = new RecordingApi({ clock: this.clock });
   readonly controllers: RunControllers;
+  /** Removed runs that wait for the archive, as the metric says. */
+  archiveWaiting = 0;
   readonly #drivers: PartDriver[];
 
   constructor(options: RunWorldOptions = {}) {
@@ -79,7 +85,20 @@ export class RunWorld {
       agents: this.api.informer(agentInformer),
       boxes: this.api.informer(boxInformer),
     };
-    const folder = new Folder(this.api, (box) => Promise.resolve(caches.boxes.get(box)?.spec.workspace));
+    const workspaceOf = (box: string) => Promise.resolve(caches.boxes.get(box)?.spec.workspace);
+    const folder = new Folder(this.api, workspaceOf);
+    const store = options.archive;
+    const archive =
+      store === undefined
+        ? undefined
+        : createArchiveControllers({
+            api: this.api,
+            clock: this.clock,
+            runs: caches.runs,
+            archiver: new RunArchiver({ api: this.api, store, agents: caches.agents, workspaceOf }),
+            store,
+            metrics: { waiting: (runs) => (this.archiveWaiting = runs) },
+          });
     this.controllers = createRunControllers({
       api: this.api,
       clock: this.clock,
@@ -87,6 +106,7 @@ export class RunWorld {
       caches,
       maxRunning: options.maxRunning ?? 100,
       fold: (run, signal) => folder.fold(run, signal),
+      archive: archive?.gate,
       jobSettings: () =>
         Promise.resolve({
           image: 'boxwright:test',
@@ -96,7 +116,10 @@ export class RunWorld {
           gatewayCa: 'CA',
         }),
     });
-    this.#drivers = [this.controllers.runs, this.controllers.admission].map((part) => new PartDriver(part, this.clock));
+    const archiving = archive === undefined ? [] : [archive.part];
+    this.#drivers = [this.controllers.runs, this.controllers.admission, ...archiving].map(
+      (part) => new PartDriver(part, this.clock),
+    );
   }
 
   /** Works until nothing is left to do now. */

@@ -56,7 +56,7 @@ export function createRunControllers(deps: RunDependencies): RunControllers {
 }
 
 /** The queue follows the caches on every replica; only the leader's engine works on the keys. */
-function watchRuns({ caches }: RunDependencies, queue: RunQueue, enqueue: (key: string) => void): () => void {
+function watchRuns({ caches, archive }: RunDependencies, queue: RunQueue, enqueue: (key: string) => void): () => void {
   const look = (key: string) => {
     queue.update(key, queuedRunOf(caches, key));
     enqueue(key);
@@ -73,6 +73,7 @@ function watchRuns({ caches }: RunDependencies, queue: RunQueue, enqueue: (key: 
       if (!agentChanged(change)) return;
       for (const run of caches.runs.byIndex(LIVE_BY_AGENT, change.key)) enqueue(objectKey(run.metadata));
     }),
+    archive?.onStored(enqueue) ?? (() => undefined),
   ]);
 }
 

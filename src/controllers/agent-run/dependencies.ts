@@ -4,6 +4,7 @@ import type { Cache, KubeApi } from '../../kube/types.js';
 import type { Logger } from '../../observability/logger.js';
 import type { Clock } from '../../runtime/clock.js';
 import type { AgentView } from '../shared/informers.js';
+import type { ArchiveGate } from '../archive/gate.js';
 import type { JobSettings } from './job.js';
 import type { JobView, PodView, RunView } from './views.js';
 
@@ -22,6 +23,8 @@ export interface RunDependencies {
   caches: RunCaches;
   /** Adds an ended run to the totals of its owners; resolves when it is in all of them. */
   fold(run: RunView, signal: AbortSignal): Promise<void>;
+  /** Absent without an archive. */
+  archive?: ArchiveGate | undefined;
   /** Read for every Job: the CA bundle changes during a rotation. Rejects while the installation is not set up. */
   jobSettings(signal: AbortSignal): Promise<JobSettings>;
   /** Runs of the installation that may work at once. */

@@ -24,7 +24,7 @@ const REPORTED: ReadonlySet<string | undefined> = new Set([
 
 export class Settler {
   constructor(
-    private readonly deps: Pick<RunDependencies, 'clock' | 'fold'>,
+    private readonly deps: Pick<RunDependencies, 'clock' | 'fold' | 'archive'>,
     private readonly writer: RunWriter,
   ) {}
 
@@ -56,6 +56,8 @@ export class Settler {
       await this.writer.closeUsage(run, signal);
       return {};
     }
+    // The archive wakes the run when it has it.
+    if (this.deps.archive?.isStored(run) === false) return {};
     await this.deps.fold(run, signal);
     await this.writer.release(run, signal);
     return {};

@@ -13,6 +13,7 @@ import { Workspaces } from '../../api/v1alpha1/workspace.js';
 import type { ResourceType } from '../../api/meta.js';
 import { createLogger } from '../../observability/logger.js';
 import { FakeClock } from '../../../test/builders/fake-clock.js';
+import { MemoryArchive } from '../../../test/builders/memory-archive.js';
 import { RecordingApi, apiError } from '../../../test/builders/recording-api.js';
 import * as informers from '../shared/informers.js';
 import { createAgentController } from './controller.js';
@@ -20,7 +21,7 @@ import { createAgentController } from './controller.js';
 const apiVersion = 'boxwright.dev/v1alpha1';
 const signal = new AbortController().signal;
 
-function setup(slots = 1) {
+function setup(slots = 1, archive?: MemoryArchive) {
   const clock = new FakeClock();
   const api = new RecordingApi({ clock });
   const seed = (type: ResourceType, metadata: KubeObject['metadata'], spec: object, status?: object) =>
@@ -48,7 +49,7 @@ function setup(slots = 1) {
     }),
   };
   const log = createLogger('test', 'silent', { write: () => undefined });
-  const controller = createAgentController({ api, clock, log, caches });
+  const controller = createAgentController({ api, clock, log, caches, archive });
   const enqueued: string[] = [];
   controller.watch((key) => enqueued.push(key));
   const seedAgent = (
@@ -163,6 +164,39 @@ describe('an agent', () => {
 });
 
 describe('the deletion of an agent', () => {
+  it('purges its archive after its last run and before it is gone', async () => {
+    const archive = new MemoryArchive();
+    const { api, seed, seedAgent, drain, agent } = setup(1, archive);
+    seedAgent('a', 0);
+    seed(AgentRuns, { name: 'a-1', namespace: 'bw-dev', finalizers: ['boxwright.dev/fold'] }, { agent: 'a' });
+    await drain();
+    await api.delete(Agents, { namespace: 'bw-dev', name: 'a' });
+    await drain();
+    expect(archive.calls).toEqual([]);
+    api.vanish(AgentRuns, 'bw-dev/a-1');
+    await drain();
+    expect(archive.calls).toEqual(['purge']);
+    expect(agent('a')).toBeUndefined();
+  });
+
+  it('waits while the archive is away, and says so', async () => {
+    const archive = new MemoryArchive();
+    const { api, controller, seedAgent, drain, agent } = setup(1, archive);
+    seedAgent('a', 0);
+    await drain();
+    archive.available = false;
+    await api.delete(Agents, { namespace: 'bw-dev', name: 'a' });
+    expect(await controller.reconcile('bw-dev/a', signal)).toEqual({ requeueAfterMs: 10_000 });
+    expect(findCondition(agent('a')?.status?.conditions, 'Ready')).toMatchObject({
+      status: 'False',
+      reason: 'ArchiveUnavailable',
+      message: expect.stringContaining('the PostgreSQL archive cannot be used at the moment. Check PostgreSQL'),
+    });
+    archive.available = true;
+    await controller.reconcile('bw-dev/a', signal);
+    expect(agent('a')).toBeUndefined();
+  });
+
   it('deletes all that belongs to it, waits until it is gone, and touches nothing of others', async () => {
     const { api, controller, seed, seedAgent, drain, agent } = setup(5);
     for (const name of ['a', 'b']) {

@@ -7,8 +7,11 @@ import { AgentTriggers } from '../../api/v1alpha1/agent-trigger.js';
 import { Agents } from '../../api/v1alpha1/agent.js';
 import { objectKey } from '../../api/meta.js';
 import type { ResourceType } from '../../api/meta.js';
+import { KEPT_REASONS } from '../../api/reasons.js';
 import type { Box } from '../../api/v1alpha1/box.js';
 import type { Workspace } from '../../api/v1alpha1/workspace.js';
+import { ArchiveUnavailableError } from '../../archive/types.js';
+import type { ArchiveWriter } from '../../archive/types.js';
 import type { Cache, CacheChange, KubeApi } from '../../kube/types.js';
 import type { Logger } from '../../observability/logger.js';
 import type { Clock } from '../../runtime/clock.js';
@@ -31,6 +34,8 @@ export interface AgentDependencies {
   api: Pick<KubeApi, 'patch' | 'delete'>;
   clock: Clock;
   log: Logger;
+  /** Absent without an archive. */
+  archive?: Pick<ArchiveWriter, 'purge'> | undefined;
   caches: {
     agents: Cache<AgentView>;
     boxes: Cache<Box>;
@@ -45,6 +50,9 @@ export interface AgentDependencies {
 
 /** Cache events wake the agent earlier; this is for an event that never comes and for the next batch of deletes. */
 const DELETION_RECHECK_MS = 2_000;
+
+/** How long a deletion waits for the next try of the archive. */
+const ARCHIVE_RETRY_MS = 10_000;
 
 type AgentStep = Step<AgentView, AgentDirectory>;
 
@@ -121,8 +129,9 @@ function agentSteps(deps: AgentDependencies): readonly AgentStep[] {
 }
 
 /**
- * Its objects first, so that every run is counted while the agent is there. A run that is created in the last
- * moment outlives the agent; the run controller ends it as AgentNotFound, and it counts for Box and Workspace.
+ * Its objects first, so that every run is counted while the agent is there; then what the archive has of it. A run
+ * that is created in the last moment outlives the agent; the run controller ends it as AgentNotFound, and it counts for
+ * Box and Workspace.
  */
 async function finalizeAgent(deps: AgentDependencies, draft: AgentView, signal: AbortSignal): Promise<StepResult> {
   const { api, caches } = deps;
@@ -138,7 +147,21 @@ async function finalizeAgent(deps: AgentDependencies, draft: AgentView, signal: 
     setReady(draft, { reason: 'Deleting', message }, deps.clock);
     return requeueAfter(DELETION_RECHECK_MS);
   }
+  if (!(await purgeArchive(deps, draft, signal))) return requeueAfter(ARCHIVE_RETRY_MS);
   await releaseFinalizer(api, Agents, draft, signal);
   deps.log.info({ namespace: draft.metadata.namespace, agent: draft.metadata.name }, 'agent released');
   return DONE;
+}
+
+/** All runs are gone by now, so nothing is archived any more. False while the archive cannot be used. */
+async function purgeArchive({ archive, clock }: AgentDependencies, draft: AgentView, signal: AbortSignal) {
+  try {
+    await archive?.purge(draft.metadata.uid ?? '', signal);
+    return true;
+  } catch (error) {
+    if (!(error instanceof ArchiveUnavailableError)) throw error;
+    const { cause, nextStep } = KEPT_REASONS.ArchiveUnavailable;
+    setReady(draft, { reason: 'ArchiveUnavailable', message: `${cause} ${nextStep}` }, clock);
+    return false;
+  }
 }

@@ -1,0 +1,167 @@
+/** The archive on PostgreSQL. All SQL with values is parameterised; every read names workspace, Box and agent. */
+import type { PoolClient } from 'pg';
+import type { AgentRun } from '../api/v1alpha1/agent-run.js';
+import { Database } from './database.js';
+import type { DatabaseOptions } from './database.js';
+import { parseHead, parseRun, toRow } from './rows.js';
+import type { RunRow } from './rows.js';
+import { MAX_SESSION_RUNS } from './types.js';
+import type { ArchiveEntry, ArchiveReader, ArchiveScope, ArchiveWriter, ArchivedChunk, PutResult } from './types.js';
+
+/** Runs that are removed in one transaction, with their chunks of up to 3 MiB each. */
+const PURGE_BATCH = 200;
+
+const OF_AGENT = 'workspace = $1 and box = $2 and agent_uid = $3';
+const LATEST_FIRST = 'created_at desc, name desc';
+
+const SQL = {
+  // put and purge of one agent exclude each other; puts do not.
+  lockForPut: 'select pg_advisory_xact_lock_shared(hashtextextended($1, 0))',
+  lockForPurge: 'select pg_advisory_xact_lock(hashtextextended($1, 0))',
+  isPurged: 'select 1 from boxwright_purged_agents where agent_uid = $1',
+  putRun: `
+    insert into boxwright_runs (uid, workspace, box, agent, agent_uid, name, session_id, created_at, finished_at,
+      phase, resource_version, head, texts, has_input)
+    values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)
+    on conflict (uid) do update set
+      finished_at = excluded.finished_at, phase = excluded.phase, resource_version = excluded.resource_version,
+      head = excluded.head,
+      texts = case when boxwright_runs.has_input and not excluded.has_input then boxwright_runs.texts
+        else excluded.texts end,
+      has_input = boxwright_runs.has_input or excluded.has_input
+    where excluded.resource_version >= boxwright_runs.resource_version`,
+  putChunk: `
+    insert into boxwright_run_chunks (run_uid, seq, bytes, sha256, data) values ($1, $2, $3, $4, $5)
+    on conflict (run_uid, seq) do nothing`,
+  notePurge: 'insert into boxwright_purged_agents (agent_uid) values ($1) on conflict (agent_uid) do nothing',
+  purgeSome: `delete from boxwright_runs
+    where uid in (select uid from boxwright_runs where agent_uid = $1 limit ${PURGE_BATCH})`,
+  list: `select head from boxwright_runs where ${OF_AGENT} order by ${LATEST_FIRST} limit $4`,
+  session: `select head from boxwright_runs where ${OF_AGENT} and session_id = $4
+    order by ${LATEST_FIRST} limit ${MAX_SESSION_RUNS}`,
+  findByName: `select head, texts from boxwright_runs where ${OF_AGENT} and name = $4 order by ${LATEST_FIRST} limit 1`,
+  findByUid: `select head, texts from boxwright_runs where ${OF_AGENT} and uid = $4`,
+  chunks: `select r.name, c.seq, c.bytes, c.sha256, c.data
+    from boxwright_run_chunks c join boxwright_runs r on r.uid = c.run_uid
+    where ${OF_AGENT} and r.uid = $4 order by c.seq`,
+} as const;
+
+export class PostgresArchive implements ArchiveReader, ArchiveWriter {
+  constructor(private readonly database: Pick<Database, 'transaction' | 'retryInMs' | 'close'>) {}
+
+  /** Connects when it is first used, so that a process starts while PostgreSQL is away. */
+  static open(options: DatabaseOptions): PostgresArchive {
+    return new PostgresArchive(new Database(options));
+  }
+
+  put(entry: ArchiveEntry, signal: AbortSignal): Promise<PutResult> {
+    const row = toRow(entry);
+    return this.database.transaction({ operation: 'put', readOnly: false, signal }, async (client) => {
+      await client.query(SQL.lockForPut, [row.agentUid]);
+      const purged = await client.query(SQL.isPurged, [row.agentUid]);
+      if (purged.rows.length > 0) return 'purged';
+      await client.query(SQL.putRun, valuesOf(row));
+      for (const chunk of entry.chunks.filter(isWhole)) await putChunk(client, chunk);
+      return 'stored';
+    });
+  }
+
+  async purge(agentUid: string, signal: AbortSignal): Promise<void> {
+    const call = { operation: 'purge', readOnly: false, signal };
+    // From the first transaction on nothing is added, so the others come to an end.
+    await this.database.transaction(call, async (client) => {
+      await client.query(SQL.lockForPurge, [agentUid]);
+      await client.query(SQL.notePurge, [agentUid]);
+    });
+    for (let removed = PURGE_BATCH; removed === PURGE_BATCH;) {
+      const result = await this.database.transaction(call, (client) => client.query(SQL.purgeSome, [agentUid]));
+      removed = result.rowCount ?? 0;
+    }
+  }
+
+  retryInMs(): number {
+    return this.database.retryInMs();
+  }
+
+  /** Waits for calls that are under way. */
+  close(): Promise<void> {
+    return this.database.close();
+  }
+
+  async list(scope: ArchiveScope, limit: number, signal: AbortSignal): Promise<AgentRun[]> {
+    const rows = await this.#read<{ head: string }>('list', SQL.list, [...keyOf(scope), limit], signal);
+    return rows.map(({ head }) => parseHead(head));
+  }
+
+  async session(scope: ArchiveScope, sessionId: string, signal: AbortSignal): Promise<AgentRun[]> {
+    const rows = await this.#read<{ head: string }>('session', SQL.session, [...keyOf(scope), sessionId], signal);
+    return rows.map(({ head }) => parseHead(head)).reverse();
+  }
+
+  async find(
+    scope: ArchiveScope,
+    by: { name: string } | { uid: string },
+    signal: AbortSignal,
+  ): Promise<AgentRun | undefined> {
+    const [sql, value] = 'uid' in by ? [SQL.findByUid, by.uid] : [SQL.findByName, by.name];
+    const [row] = await this.#read<{ head: string; texts: string }>('find', sql, [...keyOf(scope), value], signal);
+    return row === undefined ? undefined : parseRun(row.head, row.texts);
+  }
+
+  async chunks(scope: ArchiveScope, uid: string, signal: AbortSignal): Promise<ArchivedChunk[]> {
+    const rows = await this.#read<Omit<ArchivedChunk, 'run' | 'runUid' | 'data'> & { name: string; data: Buffer }>(
+      'chunks',
+      SQL.chunks,
+      [...keyOf(scope), uid],
+      signal,
+    );
+    return rows.map(({ name, data, ...chunk }) => ({
+      ...chunk,
+      run: name,
+      runUid: uid,
+      data: data.toString('base64'),
+    }));
+  }
+
+  async #read<R extends object>(
+    operation: string,
+    sql: string,
+    values: readonly unknown[],
+    signal: AbortSignal,
+  ): Promise<R[]> {
+    const call = { operation, readOnly: true, signal };
+    return (await this.database.transaction(call, (client) => client.query<R>(sql, [...values]))).rows;
+  }
+}
+
+function keyOf({ workspace, box, agentUid }: ArchiveScope): string[] {
+  return [workspace, box, agentUid];
+}
+
+function valuesOf(row: RunRow): unknown[] {
+  return [
+    row.uid,
+    row.workspace,
+    row.box,
+    row.agent,
+    row.agentUid,
+    row.name,
+    row.sessionId,
+    row.createdAt,
+    row.finishedAt,
+    row.phase,
+    row.resourceVersion,
+    row.head,
+    row.texts,
+    row.hasInput,
+  ];
+}
+
+/** A chunk whose digest cannot be one was damaged before; it must not hold up the rest. */
+function isWhole(chunk: ArchivedChunk): boolean {
+  return /^[0-9a-f]{64}$/.test(chunk.sha256);
+}
+
+async function putChunk(client: PoolClient, { runUid, seq, bytes, sha256, data }: ArchivedChunk): Promise<void> {
+  await client.query(SQL.putChunk, [runUid, seq, bytes, sha256, Buffer.from(data, 'base64')]);
+}

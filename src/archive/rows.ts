@@ -1,0 +1,110 @@
+/**
+ * A run as the archive stores it: the head (what lists need) and the texts, both as JSON. JSON and not columns or jsonb,
+ * because texts of users may contain characters that PostgreSQL refuses (U+0000, half surrogates): JSON escapes them.
+ */
+import type { AgentRun } from '../api/v1alpha1/agent-run.js';
+import { acceptedAt, sessionIdOf } from '../api/names.js';
+import type { ArchiveEntry } from './types.js';
+
+export interface RunRow {
+  uid: string;
+  workspace: string;
+  box: string;
+  agent: string;
+  agentUid: string;
+  name: string;
+  sessionId: string;
+  /** ISO 8601 with milliseconds, like the order of live runs. */
+  createdAt: string;
+  finishedAt: string | null;
+  phase: string;
+  resourceVersion: string;
+  head: string;
+  texts: string;
+  /** False when retention had removed the input before. */
+  hasInput: boolean;
+}
+
+interface Texts {
+  message?: string | undefined;
+  input?: AgentRun['spec']['input'];
+  output?: string | undefined;
+}
+
+/** Throws when the run was not read from the API server. */
+export function toRow({ run, workspace, box, agentUid, sessionTitle }: ArchiveEntry): RunRow {
+  const { uid, name, resourceVersion } = run.metadata;
+  if (uid === undefined || resourceVersion === undefined) throw new Error('the run was not read from the API server');
+  const { message, input } = run.spec;
+  const texts: Texts = { message, input, output: run.status?.output };
+  return {
+    uid,
+    workspace,
+    box,
+    agent: run.spec.agent,
+    agentUid,
+    name,
+    sessionId: sessionIdOf(run),
+    createdAt: isoTime(acceptedAt(run)),
+    finishedAt: run.status?.finishedAt === undefined ? null : isoTime(run.status.finishedAt),
+    phase: run.status?.phase ?? 'running',
+    resourceVersion,
+    head: JSON.stringify(headOf(run, sessionTitle)),
+    texts: JSON.stringify(texts),
+    hasInput: message !== undefined || input?.data !== undefined,
+  };
+}
+
+/**
+ * What belongs to the cluster alone (version, finalizers, claim, conditions) is left behind, and so is a pending question:
+ * a session of which nothing is left in the cluster cannot be continued.
+ */
+function headOf(run: AgentRun, sessionTitle: string | undefined): AgentRun {
+  const { name, namespace, uid, creationTimestamp } = run.metadata;
+  const { message: _message, input: _input, ...spec } = run.spec;
+  const {
+    output: _output,
+    claim: _claim,
+    conditions: _conditions,
+    pending: _pending,
+    ...status
+  } = run.status ?? {
+    phase: 'running',
+  };
+  const transcript = status.transcript ?? { state: 'full' as const, chunks: 0, bytes: 0 };
+  const state = transcript.state === 'expired' ? transcript.state : 'archived';
+  return {
+    apiVersion: run.apiVersion,
+    kind: run.kind,
+    metadata: {
+      name,
+      ...(namespace === undefined ? {} : { namespace }),
+      ...(uid === undefined ? {} : { uid }),
+      ...(creationTimestamp === undefined ? {} : { creationTimestamp }),
+    },
+    spec: { ...spec, ...(sessionTitle === undefined ? {} : { sessionTitle }) },
+    status: { ...status, transcript: { ...transcript, state } },
+  };
+}
+
+/** A head as it was stored. */
+export function parseHead(head: string): AgentRun {
+  return JSON.parse(head) as AgentRun;
+}
+
+/** The whole run. */
+export function parseRun(head: string, texts: string): AgentRun {
+  const run = parseHead(head);
+  const { message, input, output } = JSON.parse(texts) as Texts;
+  const spec = {
+    ...run.spec,
+    ...(message === undefined ? {} : { message }),
+    ...(input === undefined ? {} : { input }),
+  };
+  if (run.status === undefined || output === undefined) return { ...run, spec };
+  return { ...run, spec, status: { ...run.status, output } };
+}
+
+function isoTime(time: string): string {
+  return new Date(time).toISOString();
+}

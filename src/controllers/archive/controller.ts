@@ -1,0 +1,183 @@
+/**
+ * Keeps every removed run in the cluster until the archive has it (DESIGN 8). It has workers of its own, so that a slow or
+ * absent PostgreSQL delays deletions and nothing else. What is stored is remembered in memory only: after a restart a
+ * run is stored once more, which changes nothing.
+ */
+import { setCondition } from '../../api/conditions.js';
+import { objectKey } from '../../api/meta.js';
+import { KEPT_REASONS } from '../../api/reasons.js';
+import { isTerminal } from '../../api/run-status.js';
+import { AgentRuns } from '../../api/v1alpha1/agent-run.js';
+import type { ArchiveMetrics } from '../../archive/metrics.js';
+import { ArchiveUnavailableError } from '../../archive/types.js';
+import type { ArchiveWriter } from '../../archive/types.js';
+import { isNotFound } from '../../kube/errors.js';
+import type { Cache, KubeApi } from '../../kube/types.js';
+import type { Clock } from '../../runtime/clock.js';
+import { isoNow } from '../../runtime/clock.js';
+import type { ReconcileResult } from '../../runtime/controller.js';
+import { isCounted } from '../agent-run/views.js';
+import type { RunView } from '../agent-run/views.js';
+import type { ControllerPart } from '../shared/controller-part.js';
+import { refOf } from '../shared/finalizer.js';
+import { patchStatus } from '../shared/status-patch.js';
+import type { ArchiveResult, RunArchiver } from './archiver.js';
+import type { ArchiveGate } from './gate.js';
+
+export interface ArchiveDependencies {
+  api: Pick<KubeApi, 'get' | 'patch'>;
+  clock: Clock;
+  runs: Cache<RunView>;
+  archiver: Pick<RunArchiver, 'archive'>;
+  store: Pick<ArchiveWriter, 'retryInMs'>;
+  metrics: Pick<ArchiveMetrics, 'waiting'>;
+}
+
+/** As many runs are stored at once; each may hold up to 24 chunks in memory. */
+const WORKERS = 4;
+/** How long a run waits for the next try. */
+const RETRY_MS = 10_000;
+
+const { cause, nextStep } = KEPT_REASONS.ArchiveUnavailable;
+
+/** On a run that is kept although it was deleted. */
+const NOT_ARCHIVED = {
+  type: 'Archived',
+  status: 'False',
+  reason: 'ArchiveUnavailable',
+  message: `${cause} ${nextStep}`,
+} as const;
+
+export interface ArchiveControllers {
+  /** Stores runs that are being removed. */
+  part: ControllerPart;
+  /** The run controller asks it before it lets a run go. */
+  gate: ArchiveGate;
+  /** Stores a finished run at once: for whoever wants to delete its input or its chunks. Rejects as the archiver does. */
+  storeNow(run: RunView, signal: AbortSignal): Promise<ArchiveResult>;
+}
+
+export function createArchiveControllers(deps: ArchiveDependencies): ArchiveControllers {
+  const progress = new Progress(deps.metrics);
+  return {
+    gate: progress,
+    async storeNow(run, signal) {
+      const result = await deps.archiver.archive(run, signal);
+      // Usage may still grow: then it is stored once more when the run goes.
+      if (run.status?.usageFinal === true) progress.store(run);
+      return result;
+    },
+    part: {
+      name: 'run-archive',
+      workers: WORKERS,
+      watch: (enqueue) =>
+        deps.runs.onChange(({ key, previous, current }) => {
+          if (current === undefined) progress.forget(previous?.metadata.uid ?? '');
+          else if (isLeaving(current) && !progress.isStored(current)) {
+            progress.wait(current);
+            enqueue(key);
+          }
+        }),
+      reconcile: (key, signal) => reconcile(deps, progress, key, signal),
+    },
+  };
+}
+
+/** Deleted, ended, not counted yet, and nobody will raise its usage any more. */
+function isLeaving(run: RunView): boolean {
+  const deleted = run.metadata.deletionTimestamp !== undefined;
+  return deleted && isTerminal(run) && isCounted(run) && run.status?.usageFinal === true;
+}
+
+async function reconcile(
+  deps: ArchiveDependencies,
+  progress: Progress,
+  key: string,
+  signal: AbortSignal,
+): Promise<ReconcileResult> {
+  const run = deps.runs.get(key);
+  if (run === undefined || !isLeaving(run) || progress.isStored(run)) return {};
+  if (deps.store.retryInMs() > 0) {
+    await tell(deps, progress, run, signal);
+    return { requeueAfterMs: RETRY_MS };
+  }
+  try {
+    await deps.archiver.archive(run, signal);
+  } catch (error) {
+    if (!(error instanceof ArchiveUnavailableError)) throw error;
+    await tell(deps, progress, run, signal);
+    return { requeueAfterMs: RETRY_MS };
+  }
+  progress.store(run);
+  return {};
+}
+
+/** Says on the run why it is still there: one GET and one write a run, however long it takes. */
+async function tell(
+  { api, clock }: ArchiveDependencies,
+  progress: Progress,
+  run: RunView,
+  signal: AbortSignal,
+): Promise<void> {
+  if (!progress.isUntold(run)) return;
+  try {
+    const live = await api.get(AgentRuns, refOf(run.metadata), { signal });
+    if (live.metadata.uid !== run.metadata.uid || live.status === undefined) return;
+    const conditions = setCondition(live.status.conditions, NOT_ARCHIVED, isoNow(clock));
+    const draft = { metadata: live.metadata, status: { ...live.status, conditions } };
+    await patchStatus(api, { type: AgentRuns, before: live, draft }, signal);
+  } catch (error) {
+    if (!isNotFound(error)) throw error;
+  }
+  progress.told(run);
+}
+
+/** Which of the removed runs wait for the archive, and which may go; by UID. */
+class Progress implements ArchiveGate {
+  readonly #waiting = new Set<string>();
+  readonly #told = new Set<string>();
+  readonly #stored = new Set<string>();
+  readonly #listeners = new Set<(key: string) => void>();
+
+  constructor(private readonly metrics: Pick<ArchiveMetrics, 'waiting'>) {}
+
+  isStored(run: RunView): boolean {
+    return this.#stored.has(uidOf(run));
+  }
+
+  onStored(listener: (key: string) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  wait(run: RunView): void {
+    this.#waiting.add(uidOf(run));
+    this.metrics.waiting(this.#waiting.size);
+  }
+
+  isUntold(run: RunView): boolean {
+    return !this.#told.has(uidOf(run));
+  }
+
+  told(run: RunView): void {
+    this.#told.add(uidOf(run));
+  }
+
+  store(run: RunView): void {
+    this.forget(uidOf(run));
+    this.#stored.add(uidOf(run));
+    for (const listener of this.#listeners) listener(objectKey(run.metadata));
+  }
+
+  /** The run is gone. */
+  forget(uid: string): void {
+    this.#waiting.delete(uid);
+    this.#told.delete(uid);
+    this.#stored.delete(uid);
+    this.metrics.waiting(this.#waiting.size);
+  }
+}
+
+function uidOf(run: RunView): string {
+  return run.metadata.uid ?? '';
+}

@@ -1,0 +1,94 @@
+/**
+ * Reading through to the archive: finished runs stay visible when they are gone from the cluster (DESIGN 8). The caches are
+ * always read before the archive: a run leaves the cluster only after the archive has it, so none is missed in
+ * between, and one that is in both is known by its UID. Without an archive nothing here costs anything.
+ */
+import type { AgentRun } from '../api/v1alpha1/agent-run.js';
+import { ArchiveUnavailableError } from '../archive/types.js';
+import type { ArchiveReader, ArchiveScope } from '../archive/types.js';
+import { collect } from '../transcript/chunk-store.js';
+import type { Transcript } from '../transcript/chunk-store.js';
+import { isRunOf, kubeCall } from './scope.js';
+import type { ScopeDeps } from './scope.js';
+import { UserError } from './user-error.js';
+import { projectRun } from './views.js';
+import type { AgentView, RunView } from './views.js';
+
+export type ArchiveDeps = Pick<ScopeDeps, 'archive' | 'caches' | 'clock'>;
+
+/** In a list that may be incomplete. */
+export const ARCHIVE_AWAY_NOTE =
+  'The archive of older runs cannot be reached at the moment: runs that are no longer in the cluster are missing here.';
+
+const ARCHIVE_AWAY =
+  'there is no such run in the cluster, and the archive of older runs cannot be reached at the moment: try again later';
+
+/**
+ * Whether a run of the caches is one of this agent that the tools show. A run that was deleted is gone at once without an
+ * archive; with one it stays visible, first in the cluster and then in the archive.
+ */
+export function isShown(deps: Pick<ArchiveDeps, 'archive'>, agent: AgentView, run: RunView): boolean {
+  return isRunOf(agent, deps.archive !== undefined && run.deleting ? { ...run, deleting: false } : run);
+}
+
+export interface MergedRuns {
+  /** Every run once; the live form of one that is in both. In no order. */
+  runs: RunView[];
+  /** UIDs of those that are in the archive only. */
+  archived: ReadonlySet<string>;
+  /** The archive could not be read. */
+  incomplete: boolean;
+}
+
+/** Adds archived runs to those of the caches, which must have been read before. */
+export async function withArchived(
+  deps: ArchiveDeps,
+  agent: AgentView,
+  live: readonly RunView[],
+  read: (archive: ArchiveReader, scope: ArchiveScope, signal: AbortSignal) => Promise<AgentRun[]>,
+): Promise<MergedRuns> {
+  const { archive } = deps;
+  if (archive === undefined) return { runs: [...live], archived: new Set(), incomplete: false };
+  try {
+    const heads = await kubeCall(deps, (signal) => read(archive, scopeOf(deps, agent), signal));
+    const known = new Set(live.map(({ uid }) => uid));
+    const gone = heads.map(projectRun).filter(({ uid }) => !known.has(uid));
+    return { runs: [...live, ...gone], archived: new Set(gone.map(({ uid }) => uid)), incomplete: false };
+  } catch (error) {
+    if (!(error instanceof ArchiveUnavailableError)) throw error;
+    return { runs: [...live], archived: new Set(), incomplete: true };
+  }
+}
+
+/** A whole run from the archive. Throws a {@link UserError} when the archive cannot be read. */
+export async function findArchived(
+  deps: ArchiveDeps,
+  agent: AgentView,
+  by: { name: string } | { uid: string },
+): Promise<AgentRun | undefined> {
+  const { archive } = deps;
+  if (archive === undefined) return undefined;
+  return await orAway(kubeCall(deps, (signal) => archive.find(scopeOf(deps, agent), by, signal)));
+}
+
+/** The transcript of a run whose transcript is in the archive. Throws like {@link findArchived}. */
+export async function readArchivedTranscript(deps: ArchiveDeps, agent: AgentView, run: AgentRun): Promise<Transcript> {
+  const { archive } = deps;
+  if (archive === undefined) return { events: [], state: 'archived' };
+  const uid = run.metadata.uid ?? '';
+  const chunks = await orAway(kubeCall(deps, (signal) => archive.chunks(scopeOf(deps, agent), uid, signal)));
+  return await collect(chunks, 'archived');
+}
+
+function scopeOf({ caches }: ArchiveDeps, agent: AgentView): ArchiveScope {
+  return { workspace: caches.Box.get(agent.box)?.workspace ?? '', box: agent.box, agentUid: agent.uid };
+}
+
+async function orAway<T>(read: Promise<T>): Promise<T> {
+  try {
+    return await read;
+  } catch (error) {
+    if (error instanceof ArchiveUnavailableError) throw new UserError(ARCHIVE_AWAY);
+    throw error;
+  }
+}
