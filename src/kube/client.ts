@@ -6,7 +6,7 @@ import type { KubeRequest, KubeTransport } from './transport.js';
 import type { CallOptions, DeleteOptions, KubeApi, ListOptions, ObjectRef, PatchOptions } from './types.js';
 
 /** Large lists come in pages of this size (performance: a page of 500 costs the API server 0.16 s at most). */
-const PAGE_SIZE = '500';
+const PAGE_SIZE = 500;
 /** How often a list begins again because its continue token became too old. */
 const MAX_LIST_STARTS = 3;
 
@@ -113,7 +113,7 @@ interface ListPage<T> {
 }
 
 /**
- * Reads a list page by page (limit 500, empty resourceVersion: with `0` the server would ignore the limit) and hands
+ * Reads a list page by page (empty resourceVersion: with `0` the server would ignore the limit) and hands
  * over each page; resolves with the list's resourceVersion. Rejects with 410 when the list must begin again.
  */
 export async function listPages<T extends KubeObject>(
@@ -122,7 +122,7 @@ export async function listPages<T extends KubeObject>(
   options: ListOptions,
   onPage: (items: T[]) => void,
 ): Promise<string> {
-  const { labelSelector, fieldSelector, signal } = options;
+  const { labelSelector, fieldSelector, signal, pageSize = PAGE_SIZE } = options;
   const path = collectionPath(type, options.namespace, 'optional');
   let next: string | undefined;
   for (;;) {
@@ -131,7 +131,7 @@ export async function listPages<T extends KubeObject>(
       resource: type.plural,
       method: 'GET',
       path,
-      query: { limit: PAGE_SIZE, continue: next, labelSelector, fieldSelector },
+      query: { limit: String(pageSize), continue: next, labelSelector, fieldSelector },
       ...(signal === undefined ? {} : { signal }),
     })) as ListPage<T>;
     onPage((page.items ?? []).map((item) => withKind(type, item)));

@@ -28,6 +28,7 @@ export interface ReflectorOptions<T extends KubeObject, P> {
   type: ResourceType<T>;
   namespace?: string;
   labelSelector?: string;
+  pageSize?: number;
   project: (object: T) => P;
 }
 
@@ -223,11 +224,12 @@ export class Reflector<T extends KubeObject, P> {
     return backoffDelay(BACKOFF, this.#failures, this.#dependencies.random);
   }
 
-  #scope(): { namespace?: string; labelSelector?: string } {
-    const { namespace, labelSelector } = this.#options;
+  #scope(): { namespace?: string; labelSelector?: string; pageSize?: number } {
+    const { namespace, labelSelector, pageSize } = this.#options;
     return {
       ...(namespace === undefined ? {} : { namespace }),
       ...(labelSelector === undefined ? {} : { labelSelector }),
+      ...(pageSize === undefined ? {} : { pageSize }),
     };
   }
 }

@@ -17,6 +17,8 @@ export interface ListOptions extends CallOptions {
   namespace?: string;
   labelSelector?: string;
   fieldSelector?: string;
+  /** Objects of one page; 500 when absent. Fewer for kinds with large objects, since a page is in memory as a whole. */
+  pageSize?: number;
 }
 
 export interface DeleteOptions extends CallOptions {
@@ -98,6 +100,8 @@ export interface InformerOptions<T extends KubeObject, P> {
   type: ResourceType<T>;
   namespace?: string;
   labelSelector?: string;
+  /** As in {@link ListOptions}. */
+  pageSize?: number;
   /** Keep only what is needed: memory is per projection (performance: drop managedFields, payloads). */
   project: (object: T) => P;
   /** Name of an index -> values of an object. */

@@ -8,7 +8,7 @@ import type { AgentRef } from '../api/names.js';
 import { AgentMemories } from '../api/v1alpha1/agent-memory.js';
 import { AgentRuns } from '../api/v1alpha1/agent-run.js';
 import { AgentSchedules } from '../api/v1alpha1/agent-schedule.js';
-import { AgentSkills } from '../api/v1alpha1/agent-skill.js';
+import { AgentSkills, SKILL_PAGE_SIZE } from '../api/v1alpha1/agent-skill.js';
 import { AgentTemplates } from '../api/v1alpha1/agent-template.js';
 import { AgentTriggers } from '../api/v1alpha1/agent-trigger.js';
 import type { TriggerMethod } from '../api/v1alpha1/agent-trigger.js';
@@ -121,7 +121,12 @@ export function createApiCaches(create: InformerFactory): ApiCaches {
       indexes: { [INDEX.triggersOfAgent]: (trigger) => [`${trigger.namespace}/${trigger.agent}`] },
     }),
     AgentSchedule: create({ type: AgentSchedules, project: projectSchedule, indexes: OF_AGENT }),
-    AgentSkill: create({ type: AgentSkills, project: projectSkill, indexes: OF_AGENT }),
+    AgentSkill: create({
+      type: AgentSkills,
+      project: projectSkill,
+      indexes: OF_AGENT,
+      pageSize: SKILL_PAGE_SIZE,
+    }),
     AgentMemory: create({ type: AgentMemories, project: projectMemory, indexes: OF_AGENT }),
     AgentRun: create({
       type: AgentRuns,

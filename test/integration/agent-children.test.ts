@@ -127,6 +127,20 @@ test('an answer comes when the caches have the write, of deletions too', async (
   await expect(server.api.get(AgentSkills, { namespace, name: 'greeter.seen' })).rejects.toThrow('not found');
 });
 
+test('a new API pod reads more skills than one page', async () => {
+  const names = Array.from({ length: 25 }, (_, n) => `page ${n}`);
+  for (const name of names) await upsertSkill(deps, CALLER, agent, { name, description: 'One of many.', body: name });
+  const log = createLogger('test', 'silent', { write: () => undefined });
+  const skills = createApiCaches((options) =>
+    createInformer(server.transport, options, { clock: systemClock, log }),
+  ).AgentSkill;
+  skills.start();
+  await skills.synced;
+  const own = [...skills.values()].filter((skill) => skill.namespace === namespace);
+  expect(own.map(({ displayName }) => displayName)).toEqual(expect.arrayContaining(names));
+  await skills.stop();
+});
+
 test('a schedule changes between cron and date under the rules of its CRD', async () => {
   const make = { name: 'Turns', body: 'Go.', cron: '0 9 * * *', timezone: 'Europe/Berlin' };
   await upsertSchedule(deps, CALLER, agent, make);

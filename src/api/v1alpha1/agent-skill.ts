@@ -7,6 +7,8 @@ import { Timestamp } from './common.js';
 export const MAX_SKILL_FILE_BYTES = 256 * 1024;
 export const MAX_SKILL_BYTES = 1024 * 1024;
 export const MAX_SKILL_FILES = 100;
+/** Skills of one page of a list: with their files up to 30 MB. */
+export const SKILL_PAGE_SIZE = 20;
 
 export const AgentSkillSpec = z.object({
   agent: z.string().min(1).max(36).describe('The Agent of this namespace that has the skill. Immutable.'),

@@ -9,7 +9,7 @@ import { AgentMemories } from '../../api/v1alpha1/agent-memory.js';
 import type { AgentMemory } from '../../api/v1alpha1/agent-memory.js';
 import { AgentSchedules } from '../../api/v1alpha1/agent-schedule.js';
 import type { AgentSchedule } from '../../api/v1alpha1/agent-schedule.js';
-import { AgentSkills } from '../../api/v1alpha1/agent-skill.js';
+import { AgentSkills, SKILL_PAGE_SIZE } from '../../api/v1alpha1/agent-skill.js';
 import type { AgentSkill } from '../../api/v1alpha1/agent-skill.js';
 import { AgentTriggers } from '../../api/v1alpha1/agent-trigger.js';
 import type { AgentTrigger } from '../../api/v1alpha1/agent-trigger.js';
@@ -133,7 +133,7 @@ function agentChildInformer<T extends KubeObject & { spec: { agent: string } }>(
   };
 }
 
-export const skillInformer = agentChildInformer<AgentSkill>(AgentSkills);
+export const skillInformer = { ...agentChildInformer<AgentSkill>(AgentSkills), pageSize: SKILL_PAGE_SIZE };
 export const memoryInformer = agentChildInformer<AgentMemory>(AgentMemories);
 
 /** Only objects with our label: an object that lost it looks missing, and is found by its name and repaired. */
