@@ -17,6 +17,11 @@ export const QUEUE_REASONS = {
     nextStep: 'Raise spec.slots of the Workspace or delete another agent; the run starts when a slot frees.',
   },
   AgentPaused: { cause: 'spec.paused of the agent is true.', nextStep: 'Set spec.paused to false.' },
+  BoxPaused: { cause: 'spec.paused of the Box is true.', nextStep: 'Set spec.paused of the Box to false.' },
+  WorkspacePaused: {
+    cause: 'spec.paused of the Workspace is true.',
+    nextStep: 'Set spec.paused of the Workspace to false.',
+  },
   SessionBusy: {
     cause: 'Another run of the same session is working.',
     nextStep: 'None: runs of a session follow each other.',
@@ -29,6 +34,10 @@ export const QUEUE_REASONS = {
   InstallationLimit: {
     cause: 'The installation already has its maximum of runs working.',
     nextStep: 'Wait, or raise controller.maxRunning of the chart.',
+  },
+  WaitingForKueue: {
+    cause: 'The Job is suspended: it waits in the Kueue queue of the Box.',
+    nextStep: 'kubectl get workloads in the namespace of the Box shows what Kueue waits for.',
   },
   BoxNotReady: { cause: 'The Box is not Ready.', nextStep: 'Read the conditions: kubectl describe box.' },
   NoCapacity: {
@@ -102,7 +111,10 @@ export const RUN_REASONS = {
   RunnerFailed: { cause: 'The runner ended without a result.', nextStep: 'Read the logs of the pod; start a new run.' },
   RunnerError: { cause: 'The runner reported an error.', nextStep: 'Read status.message.' },
   Interrupted: { cause: 'The pod was told to stop before the agent finished.', nextStep: 'Start a new run.' },
-  NamespaceTerminating: { cause: 'The namespace of the Box is being deleted.', nextStep: 'None.' },
+  NamespaceTerminating: {
+    cause: 'The namespace of the Box is being deleted: the run cannot start or go on there.',
+    nextStep: 'Start a new run when the Box is Ready again; the audit log names who deleted the namespace.',
+  },
 } as const satisfies Record<string, ReasonInfo>;
 export type RunReason = keyof typeof RUN_REASONS;
 export type AnyReason = QueueReason | RunReason;

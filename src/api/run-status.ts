@@ -10,7 +10,7 @@ import type { QueueReason, RunReason } from './reasons.js';
 export type RunStatus = NonNullable<AgentRun['status']>;
 
 /** Conditions of a run. */
-export const RUN_CONDITIONS = ['Accepted', 'Queued', 'Started', 'Finished'] as const;
+export const RUN_CONDITIONS = ['Accepted', 'Queued', 'Started', 'Cancelling', 'Finished'] as const;
 
 /** How a run ended. */
 export interface RunOutcome {
@@ -68,6 +68,18 @@ export function admittedStatus(run: AgentRun, now: string): RunStatus {
   return withConditions(
     run.status,
     setCondition(run.status?.conditions, { type: 'Queued', status: 'False', reason: 'Admitted', message: '' }, now),
+  );
+}
+
+/** The status of a working run that is being cancelled: says since when, for the bound on its end. */
+export function cancellingStatus(run: AgentRun, now: string): RunStatus {
+  return withConditions(
+    run.status,
+    setCondition(
+      run.status?.conditions,
+      { type: 'Cancelling', status: 'True', reason: 'CancelRequested', message: '' },
+      now,
+    ),
   );
 }
 

@@ -180,6 +180,22 @@ export const TokenReviews: ResourceType<TokenReview> = {
   namespaced: false,
 };
 
+export interface KubeEvent extends KubeObject {
+  involvedObject?: { kind?: string; name?: string; namespace?: string; uid?: string };
+  type?: string;
+  reason?: string;
+  message?: string;
+  lastTimestamp?: string | null;
+  eventTime?: string | null;
+}
+export const Events: ResourceType<KubeEvent> = {
+  group: '',
+  version: 'v1',
+  kind: 'Event',
+  plural: 'events',
+  namespaced: true,
+};
+
 export interface KubeNode extends KubeObject {
   status?: { conditions?: CoreCondition[] };
 }

@@ -2,7 +2,8 @@
 import { Boxes } from '../api/v1alpha1/box.js';
 import type { KubeObject } from '../api/meta.js';
 import { createRunControllers } from '../controllers/agent-run/controller.js';
-import { jobInformer, podInformer, runInformer } from '../controllers/agent-run/views.js';
+import type { RunMetrics } from '../controllers/agent-run/metrics.js';
+import { jobInformer, nodeInformer, podInformer, runInformer } from '../controllers/agent-run/views.js';
 import { createAgentScheduleController } from '../controllers/agent-schedule/controller.js';
 import type { ArchiveMetrics } from '../archive/metrics.js';
 import type { ArchiveWriter } from '../archive/types.js';
@@ -47,6 +48,7 @@ export function createControllerCaches(open: InformerFactory) {
     runs: open(runInformer),
     jobs: open(jobInformer),
     pods: open(podInformer),
+    nodes: open(nodeInformer),
     namespaces: open(informers.namespaceInformer),
     serviceAccounts: open(informers.serviceAccountInformer),
     networkPolicies: open(informers.networkPolicyInformer),
@@ -63,7 +65,7 @@ export interface ControllerPartsDependencies {
   config: ControllerConfig;
   clock: Clock;
   log: Logger;
-  metrics: { retention: RetentionMetrics };
+  metrics: { runs: RunMetrics; retention: RetentionMetrics };
   /** Absent when the installation has none. */
   archive?: ArchiveAccess | undefined;
 }
@@ -85,6 +87,7 @@ export function createControllerParts(deps: ControllerPartsDependencies): Contro
     ...common,
     archive: archive?.gate,
     maxRunning: config.maxRunning,
+    metrics: metrics.runs,
     fold: (run, signal) => folder.fold(run, signal),
     jobSettings: createJobSettings({ api, clock, config, caBundle: () => installation.caBundle() }),
   });

@@ -6,6 +6,7 @@ import type { Registry } from 'prom-client';
 import { PostgresArchive } from '../archive/postgres-archive.js';
 import { loadConfig } from '../config/env.js';
 import { ControllerConfig } from '../controllers/config.js';
+import { createRunMetrics } from '../controllers/agent-run/metrics.js';
 import { createRetentionMetrics } from '../controllers/retention/metrics.js';
 import { createKubeApi } from '../kube/client.js';
 import { createInformer } from '../kube/informer.js';
@@ -64,7 +65,7 @@ export function createControllerProcess(deps: ControllerProcessDeps): Controller
     return informer;
   });
   const metrics = createControllerMetrics(registry);
-  const partMetrics = { retention: createRetentionMetrics(registry) };
+  const partMetrics = { runs: createRunMetrics(registry), retention: createRetentionMetrics(registry) };
   const api = leaderOnlyWrites(deps.api, () => elector.isLeading());
   const work = new LeaderWork({
     parts: createControllerParts({ api, caches, config, clock, log, metrics: partMetrics, archive: deps.archive }),

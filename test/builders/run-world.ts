@@ -10,9 +10,14 @@ import { RunArchiver } from '../../src/controllers/archive/archiver.js';
 import { createArchiveControllers } from '../../src/controllers/archive/controller.js';
 import { createRunControllers } from '../../src/controllers/agent-run/controller.js';
 import type { RunControllers } from '../../src/controllers/agent-run/controller.js';
-import { jobInformer, podInformer, runInformer } from '../../src/controllers/agent-run/views.js';
+import { jobInformer, nodeInformer, podInformer, runInformer } from '../../src/controllers/agent-run/views.js';
 import type { ControllerPart } from '../../src/controllers/shared/controller-part.js';
-import { agentInformer, boxInformer } from '../../src/controllers/shared/informers.js';
+import {
+  agentInformer,
+  boxInformer,
+  namespaceInformer,
+  workspaceInformer,
+} from '../../src/controllers/shared/informers.js';
 import { Folder } from '../../src/controllers/totals/fold.js';
 import { isRetrySoon } from '../../src/runtime/errors.js';
 import { FakeClock } from './fake-clock.js';
@@ -63,27 +68,38 @@ export interface RunWorldOptions {
   box?: Box;
   agent?: Agent | null;
   maxRunning?: number;
+  /** The next leader: same cluster and time, nothing in memory. The old one is not driven any more. */
+  takesOverFrom?: Pick<RunWorld, 'api' | 'clock'>;
   archive?: MemoryArchive;
 }
 
 export class RunWorld {
-  readonly clock = new FakeClock();
-  readonly api = new RecordingApi({ clock: this.clock });
+  readonly clock: FakeClock;
+  readonly api: RecordingApi;
   readonly controllers: RunControllers;
+  /** What the metrics were told: reasons of runs that ended, `returned` for those that went back to the queue. */
+  readonly ended: string[] = [];
   /** Removed runs that wait for the archive, as the metric says. */
   archiveWaiting = 0;
   readonly #drivers: PartDriver[];
 
   constructor(options: RunWorldOptions = {}) {
-    this.api.seed(Workspaces, makeWorkspace());
-    this.api.seed(Boxes, options.box ?? makeBox());
-    if (options.agent !== null) this.api.seed(Agents, options.agent ?? makeAgent());
+    this.clock = options.takesOverFrom?.clock ?? new FakeClock();
+    this.api = options.takesOverFrom?.api ?? new RecordingApi({ clock: this.clock });
+    if (options.takesOverFrom === undefined) {
+      this.api.seed(Workspaces, makeWorkspace());
+      this.api.seed(Boxes, options.box ?? makeBox());
+      if (options.agent !== null) this.api.seed(Agents, options.agent ?? makeAgent());
+    }
     const caches = {
       runs: this.api.informer(runInformer),
       jobs: this.api.informer(jobInformer),
       pods: this.api.informer(podInformer),
       agents: this.api.informer(agentInformer),
       boxes: this.api.informer(boxInformer),
+      workspaces: this.api.informer(workspaceInformer),
+      nodes: this.api.informer(nodeInformer),
+      namespaces: this.api.informer(namespaceInformer),
     };
     const workspaceOf = (box: string) => Promise.resolve(caches.boxes.get(box)?.spec.workspace);
     const folder = new Folder(this.api, workspaceOf);
@@ -106,6 +122,7 @@ export class RunWorld {
       caches,
       maxRunning: options.maxRunning ?? 100,
       fold: (run, signal) => folder.fold(run, signal),
+      metrics: { ended: (reason) => this.ended.push(reason ?? ''), returned: () => this.ended.push('returned') },
       archive: archive?.gate,
       jobSettings: () =>
         Promise.resolve({

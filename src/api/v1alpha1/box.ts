@@ -87,6 +87,26 @@ export const BoxSpec = z.object({
     .max(10_000)
     .default(5)
     .describe('Runs of one agent that may work at once; further ones queue.'),
+  weight: z
+    .int()
+    .min(1)
+    .max(1000)
+    .optional()
+    .describe(
+      'Share of free places when Boxes compete: one of weight 2 starts twice as many runs as one of weight 1. 1 when absent.',
+    ),
+  paused: z
+    .boolean()
+    .optional()
+    .describe('True: no further run of this Box starts; runs are accepted and wait, working ones go on.'),
+  kueueQueueName: z
+    .string()
+    .max(63)
+    .regex(/^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/)
+    .optional()
+    .describe(
+      'LocalQueue of Kueue in the namespace of this Box: Jobs are created suspended and Kueue starts them. Its controller must be named in admission.systemUserPrefixes of the chart.',
+    ),
   bounds: RunBounds,
   egress: z
     .object({

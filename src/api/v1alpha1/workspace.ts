@@ -11,6 +11,10 @@ export const WorkspaceSpec = z.object({
     .max(100_000)
     .default(10)
     .describe('Agent slots of the plan. Agents beyond it exist but do not run until a slot frees (spec 3).'),
+  paused: z
+    .boolean()
+    .optional()
+    .describe('True: no further run of its Boxes starts; runs are accepted and wait, working ones go on.'),
   expertSandbox: z.boolean().default(false).describe('Whether the template tools may be used (spec 1.7).'),
 });
 

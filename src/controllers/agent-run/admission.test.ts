@@ -14,7 +14,7 @@ function agent(name: string, waiting: string[], more: Partial<AgentQueue> = {}):
 }
 
 function box(name: string, agents: AgentQueue[], more: Partial<BoxQueue> = {}): BoxQueue {
-  return { box: name, gate: undefined, running: 0, maxRunning: 20, maxRunningPerAgent: 5, agents, ...more };
+  return { box: name, gate: undefined, running: 0, maxRunning: 20, maxRunningPerAgent: 5, weight: 1, agents, ...more };
 }
 
 function admitted(boxes: BoxQueue[], more: Partial<AdmissionInput> = {}): string[] {
@@ -23,7 +23,7 @@ function admitted(boxes: BoxQueue[], more: Partial<AdmissionInput> = {}): string
     maxRunning: 100,
     boxes,
     busySessions: new Set(),
-    lastBox: undefined,
+    turn: undefined,
     ...more,
   };
   return admit(input).admitted.map(({ key }) => key);
@@ -66,9 +66,50 @@ describe('admission', () => {
 
   it('goes on after the Box that got the last place', () => {
     const boxes = ['a', 'b', 'c'].map((name) => box(name, [agent('x', [`${name}/x/${name}1@0`])]));
-    const result = admit({ running: 0, maxRunning: 1, boxes, busySessions: new Set(), lastBox: 'a' });
-    expect(result).toMatchObject({ admitted: [{ key: 'bw-b/b1' }], lastBox: 'b' });
-    expect(admitted(boxes, { maxRunning: 2, lastBox: 'c' })).toEqual(['bw-a/a1', 'bw-b/b1']);
+    const turn = { box: 'a', credit: 0 };
+    const result = admit({ running: 0, maxRunning: 1, boxes, busySessions: new Set(), turn });
+    expect(result).toMatchObject({ admitted: [{ key: 'bw-b/b1' }], turn: { box: 'b', credit: 0 } });
+    expect(admitted(boxes, { maxRunning: 2, turn: { box: 'c', credit: 0 } })).toEqual(['bw-a/a1', 'bw-b/b1']);
+  });
+
+  it('gives a Box as many places in its turn as its weight says, also one place at a time', () => {
+    const queue = (name: string) =>
+      agent(
+        'x',
+        [0, 1, 2, 3, 4, 5].map((i) => `${name}/x/${name}${i}@${i}`),
+      );
+    let boxes = [
+      box('a', [queue('a')], { weight: 3, maxRunningPerAgent: 50 }),
+      box('b', [queue('b')], { maxRunningPerAgent: 50 }),
+    ];
+    expect(admitted(boxes, { maxRunning: 6 })).toEqual([
+      'bw-a/a0',
+      'bw-a/a1',
+      'bw-a/a2',
+      'bw-b/b0',
+      'bw-a/a3',
+      'bw-a/a4',
+    ]);
+    const order: string[] = [];
+    let turn: AdmissionInput['turn'];
+    for (let i = 0; i < 8; i++) {
+      const result = admit({ running: 0, maxRunning: 1, boxes, busySessions: new Set(), turn });
+      ({ turn } = result);
+      const [run] = result.admitted;
+      order.push(run?.box ?? '');
+      const without = (queues: readonly AgentQueue[]) =>
+        queues.map((one) => ({ ...one, waiting: one.waiting.filter(({ key }) => key !== run?.key) }));
+      boxes = boxes.map((one) => ({ ...one, agents: without(one.agents) }));
+    }
+    expect(order.join('')).toBe('aaabaaab');
+  });
+
+  it('saves nothing up for a Box that had nothing to start', () => {
+    const idle = box('a', [agent('x', ['a/x/r1@0'])], { weight: 5 });
+    const busy = box('b', [agent('y', ['b/y/r2@1', 'b/y/r3@2'])]);
+    expect(admitted([idle, busy], { turn: { box: 'a', credit: 4 } })).toEqual(['bw-a/r1', 'bw-b/r2', 'bw-b/r3']);
+    const result = admit({ running: 0, maxRunning: 9, boxes: [idle], busySessions: new Set(), turn: undefined });
+    expect(result.turn).toEqual({ box: 'a', credit: 0 });
   });
 
   it('starts one run of a session at a time, and never a younger one before an older', () => {
@@ -91,6 +132,8 @@ describe('the reason of a run that waits', () => {
   it.each([
     ['AgentInactive', { box: limits, agent: { ...idle, gate: 'AgentInactive' as const }, sessionBusy: true }],
     ['AgentPaused', { box: limits, agent: { ...idle, gate: 'AgentPaused' as const }, sessionBusy: false }],
+    ['BoxPaused', { box: { ...limits, gate: 'BoxPaused' as const }, agent: idle, sessionBusy: true }],
+    ['WorkspacePaused', { box: { ...limits, gate: 'WorkspacePaused' as const }, agent: idle, sessionBusy: false }],
     ['BoxNotReady', { box: { ...limits, gate: 'BoxNotReady' as const }, agent: idle, sessionBusy: true }],
     ['NoCapacity', { box: { ...limits, gate: 'NoCapacity' as const }, agent: idle, sessionBusy: false }],
     ['SessionBusy', { box: limits, agent: { ...idle, running: 5 }, sessionBusy: true }],

@@ -1,6 +1,7 @@
 /**
- * Which waiting runs get a Job now (DESIGN 4, Admission). Pure. Free places go round the Boxes, so that a Box with 10,000
- * waiting runs delays another one by a single place; inside a Box the oldest run that may start goes first.
+ * Which waiting runs get a Job now (DESIGN 4, Admission). Pure. Free places go round the Boxes by deficit round robin: in
+ * its turn a Box takes as many places as its weight says, so that one with 10,000 waiting runs delays another one by its
+ * weight in places and no more; inside a Box the oldest run that may start goes first.
  */
 import type { QueueReason } from '../../api/reasons.js';
 
@@ -16,7 +17,10 @@ export interface WaitingRun {
 }
 
 /** Why none of the runs of an agent or Box may start, whatever the limits say. */
-export type Gate = Extract<QueueReason, 'AgentInactive' | 'AgentPaused' | 'BoxNotReady' | 'NoCapacity'>;
+export type Gate = Extract<
+  QueueReason,
+  'AgentInactive' | 'AgentPaused' | 'BoxPaused' | 'WorkspacePaused' | 'BoxNotReady' | 'NoCapacity'
+>;
 
 export interface AgentQueue {
   agent: string;
@@ -33,6 +37,8 @@ export interface BoxQueue {
   running: number;
   maxRunning: number;
   maxRunningPerAgent: number;
+  /** Places that the Box takes in one turn. */
+  weight: number;
   /** Agents with waiting runs. */
   agents: readonly AgentQueue[];
 }
@@ -44,13 +50,19 @@ export interface AdmissionInput {
   boxes: readonly BoxQueue[];
   /** Sessions in which a run works. */
   busySessions: { has(session: string): boolean };
-  /** The Box that got the last place: the round goes on after it. */
-  lastBox: string | undefined;
+  /** Where the round stopped; undefined at the beginning. */
+  turn: Turn | undefined;
+}
+
+/** The Box whose turn it was when no place was left, and the places that it may still take in this turn. */
+export interface Turn {
+  box: string;
+  credit: number;
 }
 
 export interface AdmissionResult {
   admitted: WaitingRun[];
-  lastBox: string | undefined;
+  turn: Turn | undefined;
 }
 
 /** Gives out the free places. */
@@ -58,28 +70,34 @@ export function admit(input: AdmissionInput): AdmissionResult {
   const admitted: WaitingRun[] = [];
   const taken = new Set<string>();
   const isBusy = (session: string) => taken.has(session) || input.busySessions.has(session);
-  let ring = roundAfter(input.boxes, input.lastBox).map((box) => new BoxCursor(box, isBusy));
-  let lastBox = input.lastBox;
+  let ring = roundFrom(input.boxes, input.turn).map((box) => new BoxCursor(box, isBusy));
+  let { turn } = input;
   while (ring.length > 0) {
     const served: BoxCursor[] = [];
     for (const cursor of ring) {
-      if (input.running + admitted.length >= input.maxRunning) return { admitted, lastBox };
-      const run = cursor.next();
-      if (run === undefined) continue;
-      admitted.push(run);
-      taken.add(run.session);
-      lastBox = run.box;
-      served.push(cursor);
+      // What is left of an interrupted turn comes first; a Box that has nothing to start saves nothing up.
+      let credit = turn?.box === cursor.name && turn.credit > 0 ? turn.credit : cursor.weight;
+      for (; credit > 0; credit -= 1) {
+        if (input.running + admitted.length >= input.maxRunning) return { admitted, turn };
+        const run = cursor.next();
+        if (run === undefined) break;
+        admitted.push(run);
+        taken.add(run.session);
+        turn = { box: cursor.name, credit: credit - 1 };
+      }
+      if (credit === 0) served.push(cursor);
+      else if (turn?.box === cursor.name) turn = { box: cursor.name, credit: 0 };
     }
     ring = served;
   }
-  return { admitted, lastBox };
+  return { admitted, turn };
 }
 
-/** The Boxes by name, beginning after the one that was served last. */
-function roundAfter(boxes: readonly BoxQueue[], last: string | undefined): BoxQueue[] {
+/** The Boxes by name, beginning with the one whose turn goes on, else after it. */
+function roundFrom(boxes: readonly BoxQueue[], turn: Turn | undefined): BoxQueue[] {
   const sorted = [...boxes].sort((a, b) => (a.box < b.box ? -1 : 1));
-  const start = last === undefined ? 0 : sorted.findIndex(({ box }) => box > last);
+  if (turn === undefined) return sorted;
+  const start = sorted.findIndex(({ box }) => box > turn.box || (box === turn.box && turn.credit > 0));
   return start <= 0 ? sorted : [...sorted.slice(start), ...sorted.slice(0, start)];
 }
 
@@ -94,6 +112,14 @@ class BoxCursor {
   ) {
     this.#running = box.running;
     this.#agents = box.agents.map((queue) => ({ queue, running: queue.running, position: 0 }));
+  }
+
+  get name(): string {
+    return this.box.box;
+  }
+
+  get weight(): number {
+    return this.box.weight;
   }
 
   next(): WaitingRun | undefined {

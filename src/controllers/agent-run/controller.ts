@@ -2,18 +2,21 @@
 import { boxNamespace, boxOfNamespace } from '../../api/names.js';
 import type { Box } from '../../api/v1alpha1/box.js';
 import { isTrue } from '../../api/conditions.js';
+import { isTerminal } from '../../api/run-status.js';
 import { objectKey } from '../../api/meta.js';
 import type { CacheChange } from '../../kube/types.js';
 import { all } from '../shared/controller-part.js';
 import type { ControllerPart } from '../shared/controller-part.js';
 import type { BoxCounts } from '../box/dependencies.js';
+import { BY_WORKSPACE } from '../shared/informers.js';
 import type { AgentView } from '../shared/informers.js';
 import { READY } from '../shared/ready.js';
-import type { RunDependencies } from './dependencies.js';
+import type { RunCaches, RunDependencies } from './dependencies.js';
 import { RunReconciler } from './reconcile.js';
 import { RunQueue } from './run-queue.js';
 import { agentGate, queueFacts, queuedRunOf } from './run-state.js';
-import { LIVE_BY_AGENT } from './views.js';
+import { BY_NODE, LIVE_BY_AGENT, LIVE_BY_NAMESPACE } from './views.js';
+import type { RunView } from './views.js';
 
 export interface RunControllers {
   /** One key per run. */
@@ -38,7 +41,7 @@ export function createRunControllers(deps: RunDependencies): RunControllers {
       workers: 32,
       watch(enqueue) {
         wakeRun = enqueue;
-        return watchRuns(deps, queue, enqueue);
+        return all([watchRuns(deps, queue, enqueue), countEnds(deps)]);
       },
       reconcile: (key, signal) => reconciler.reconcile(key, signal),
     },
@@ -63,18 +66,51 @@ function watchRuns({ caches, archive }: RunDependencies, queue: RunQueue, enqueu
   };
   return all([
     caches.runs.onChange(({ key }) => look(key)),
+    caches.nodes.onChange((change) => {
+      if (change.previous?.ready === change.current?.ready) return;
+      for (const pod of caches.pods.byIndex(BY_NODE, change.key)) enqueue(`${pod.namespace}/${pod.run}`);
+    }),
+    caches.namespaces.onChange(({ key, previous, current }) => {
+      if (current?.metadata.deletionTimestamp === previous?.metadata.deletionTimestamp) return;
+      enqueueAll(caches.runs.byIndex(LIVE_BY_NAMESPACE, key), enqueue);
+    }),
     caches.jobs.onChange(({ key }) => look(key)),
     caches.pods.onChange(({ previous, current }) => {
       const pod = current ?? previous;
       if (pod !== undefined && pod.run !== '') look(`${pod.namespace}/${pod.run}`);
     }),
-    // Runs that wait say why: they look again when their agent starts or stops to accept work, or goes.
+    // Runs that wait say why: they look again when agent, Box or Workspace starts or stops to accept work, or goes.
     caches.agents.onChange((change) => {
       if (!agentChanged(change)) return;
       for (const run of caches.runs.byIndex(LIVE_BY_AGENT, change.key)) enqueue(objectKey(run.metadata));
     }),
+    caches.boxes.onChange((change) => {
+      if (pauseChanged(change)) enqueueAll(liveRunsOf(caches, change.key), enqueue);
+    }),
+    caches.workspaces.onChange((change) => {
+      if (!pauseChanged(change)) return;
+      for (const box of caches.boxes.byIndex(BY_WORKSPACE, change.key)) {
+        enqueueAll(liveRunsOf(caches, box.metadata.name), enqueue);
+      }
+    }),
     archive?.onStored(enqueue) ?? (() => undefined),
   ]);
+}
+
+/** Counts outcomes where everybody's writes are seen: most are the gateway's. */
+function countEnds({ caches, metrics }: RunDependencies): () => void {
+  return caches.runs.onChange(({ previous, current }) => {
+    if (previous === undefined || current === undefined) return;
+    if (!isTerminal(previous) && isTerminal(current)) metrics.ended(current.status?.reason);
+  });
+}
+
+function liveRunsOf(caches: RunCaches, box: string): readonly RunView[] {
+  return caches.runs.byIndex(LIVE_BY_NAMESPACE, boxNamespace(box));
+}
+
+function enqueueAll(runs: readonly RunView[], enqueue: (key: string) => void): void {
+  for (const run of runs) enqueue(objectKey(run.metadata));
 }
 
 /** Whatever may free a place, or let runs in that could not start before. */
@@ -86,6 +122,9 @@ function watchPlaces({ caches }: RunDependencies, queue: RunQueue, poke: () => v
     }),
     caches.boxes.onChange((change) => {
       if (boxChanged(change)) poke();
+    }),
+    caches.workspaces.onChange((change) => {
+      if (pauseChanged(change)) poke();
     }),
     caches.pods.onChange(({ previous, current }) => {
       if (previous?.unschedulable !== undefined && current?.unschedulable === undefined) poke();
@@ -103,8 +142,14 @@ function boxChanged({ previous, current }: CacheChange<Box>): boolean {
   return (
     isTrue(previous.status?.conditions, READY) !== isTrue(current.status?.conditions, READY) ||
     previous.spec.maxRunning !== current.spec.maxRunning ||
-    previous.spec.maxRunningPerAgent !== current.spec.maxRunningPerAgent
+    previous.spec.maxRunningPerAgent !== current.spec.maxRunningPerAgent ||
+    previous.spec.weight !== current.spec.weight ||
+    pauseChanged({ key: current.metadata.name, previous, current })
   );
+}
+
+function pauseChanged({ previous, current }: CacheChange<{ spec: { paused?: boolean | undefined } }>): boolean {
+  return (previous?.spec.paused === true) !== (current?.spec.paused === true);
 }
 
 function boxCounts(queue: RunQueue): BoxCounts {

@@ -1,12 +1,15 @@
 /** What the run controller is given. */
 import type { Box } from '../../api/v1alpha1/box.js';
+import type { Workspace } from '../../api/v1alpha1/workspace.js';
+import type { Namespace } from '../../kube/core-types.js';
 import type { Cache, KubeApi } from '../../kube/types.js';
 import type { Logger } from '../../observability/logger.js';
 import type { Clock } from '../../runtime/clock.js';
 import type { AgentView } from '../shared/informers.js';
 import type { ArchiveGate } from '../archive/gate.js';
 import type { JobSettings } from './job.js';
-import type { JobView, PodView, RunView } from './views.js';
+import type { RunMetrics } from './metrics.js';
+import type { JobView, NodeView, PodView, RunView } from './views.js';
 
 export interface RunCaches {
   runs: Cache<RunView>;
@@ -14,10 +17,14 @@ export interface RunCaches {
   pods: Cache<PodView>;
   agents: Cache<AgentView>;
   boxes: Cache<Box>;
+  workspaces: Cache<Workspace>;
+  nodes: Cache<NodeView>;
+  /** Namespaces of Boxes and Workspaces. */
+  namespaces: Cache<Namespace>;
 }
 
 export interface RunDependencies {
-  api: Pick<KubeApi, 'get' | 'create' | 'patch' | 'delete'>;
+  api: Pick<KubeApi, 'get' | 'list' | 'create' | 'patch' | 'delete'>;
   clock: Clock;
   log: Logger;
   caches: RunCaches;
@@ -29,4 +36,5 @@ export interface RunDependencies {
   jobSettings(signal: AbortSignal): Promise<JobSettings>;
   /** Runs of the installation that may work at once. */
   maxRunning: number;
+  metrics: RunMetrics;
 }

@@ -37,6 +37,8 @@ import { executionSecondsOf } from './bounds.js';
 export const RUNNER_SERVICE_ACCOUNT = 'boxwright-runner';
 /** A finished Job stays readable (kubectl logs) for this long after the outcome is stored. */
 export const TTL_SECONDS_AFTER_FINISHED = 600;
+/** Kueue manages Jobs that carry it. */
+const LABEL_KUEUE_QUEUE = 'kueue.x-k8s.io/queue-name';
 const GRACE_SECONDS = 30;
 /** The kubelet refuses less. */
 const TOKEN_SECONDS = 600;
@@ -68,17 +70,20 @@ export function buildJob({ run, box, settings, previousRun }: JobInput): Job {
     [LABEL_AGENT]: run.spec.agent,
     [LABEL_BOX]: box.metadata.name,
   };
+  const queue = box.spec.kueueQueueName;
   return {
     apiVersion: apiVersionOf(Jobs),
     kind: Jobs.kind,
     metadata: {
       name: run.metadata.name,
       namespace: run.metadata.namespace ?? '',
-      labels,
+      labels: queue === undefined ? labels : { ...labels, [LABEL_KUEUE_QUEUE]: queue },
       ...(previousRun === undefined ? {} : { annotations: { [ANNOTATION_PREVIOUS_RUN]: previousRun } }),
       ownerReferences: [{ ...controllerReference(AgentRuns, run), blockOwnerDeletion: true }],
     },
     spec: {
+      // Kueue starts the Job when its queue has room.
+      ...(queue === undefined ? {} : { suspend: true }),
       // A run is never repeated by itself (DESIGN principle 4), whatever happens to its pod.
       backoffLimit: 0,
       podReplacementPolicy: 'Failed',

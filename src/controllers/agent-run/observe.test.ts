@@ -4,6 +4,7 @@ import type { Job, Pod } from '../../kube/core-types.js';
 import { nextDeadline, observe } from './observe.js';
 import type { Decision, Observation } from './observe.js';
 import { projectJob, projectPod } from './views.js';
+import type { NodeView } from './views.js';
 
 const START = Date.parse('2026-01-01T00:00:00.000Z');
 
@@ -14,18 +15,30 @@ interface Case {
   pod?: Pod;
   /** Seconds after 00:00:00, the time at which the Job was created. */
   at: number;
+  /** The node of the pod; absent = ready, null = not in the cache. */
+  node?: NodeView | null;
+  jobSpec?: Partial<Job['spec']>;
+  podRefusal?: string;
+  terminating?: boolean;
+  nodeGoneFor?: number;
   endedFor?: number;
   cancellingFor?: number;
 }
 
-function decide({ run: parts = {}, job = {}, pod, at, endedFor = 0, cancellingFor = 0 }: Case): Decision {
+const NODE: NodeView = { name: 'node-1', ready: true, since: START, message: '' };
+
+function decide(given: Case): Decision {
+  const { run: parts = {}, job = {}, pod, at, endedFor = 0, cancellingFor = 0, nodeGoneFor = 0 } = given;
   const run = makeRun('ada-1', parts);
   const seen: Observation = {
     run,
     box: makeBox(),
-    job: job === null ? undefined : projectJob(makeJob(run, job)),
+    job: job === null ? undefined : projectJob(makeJob(run, job, given.jobSpec)),
     pod: pod === undefined ? undefined : projectPod(pod),
-    elapsed: { ended: endedFor * 1000, cancelling: cancellingFor * 1000 },
+    node: given.node === null ? undefined : (given.node ?? NODE),
+    podRefusal: given.podRefusal,
+    terminating: given.terminating ?? false,
+    elapsed: { ended: endedFor * 1000, cancelling: cancellingFor * 1000, nodeGone: nodeGoneFor * 1000 },
     now: START + at * 1000,
   };
   return observe(seen);

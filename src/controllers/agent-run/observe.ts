@@ -9,7 +9,8 @@ import type { RunOutcome } from '../../api/run-status.js';
 import { executionSecondsOf } from './bounds.js';
 import { outcomeOf, outcomeOfLostPod, reportedOutcome, sentence } from './outcome.js';
 import type { FoundOutcome } from './outcome.js';
-import type { JobView, PodView, RunView } from './views.js';
+import type { JobView, NodeView, PodView, RunView } from './views.js';
+import { isQuotaRefusal } from './warnings.js';
 
 /** A finish may still be on its way after the pod ended well; a killed pod or a vanished one has less to say. */
 export const FINISH_GRACE_MS = 60_000;
@@ -23,6 +24,8 @@ export interface Elapsed {
   cancelling: number;
   /** The pod has ended, or its object is gone. */
   ended: number;
+  /** The node of the pod is not there. */
+  nodeGone: number;
 }
 
 export interface Observation {
@@ -32,6 +35,12 @@ export interface Observation {
   job: JobView | undefined;
   /** The pod that claimed the run; before a claim the newest one. */
   pod: PodView | undefined;
+  /** The node of the pod. */
+  node: NodeView | undefined;
+  /** What Kubernetes said when it created no pod for the Job; undefined when nobody asked, or nothing was said. */
+  podRefusal: string | undefined;
+  /** The namespace is being deleted. */
+  terminating: boolean;
   elapsed: Elapsed;
   /** Milliseconds since the epoch. */
   now: number;
@@ -43,13 +52,23 @@ export type Decision =
   /** Nothing was executed: the Job goes, the run waits again. */
   | { do: 'requeue'; message: string }
   /** `missing`: the decision rests on an object that the cache does not have; ask the API server before it is final. */
-  | { do: 'finish'; outcome: FoundOutcome; missing?: 'job' | 'pod' };
+  | { do: 'finish'; outcome: FoundOutcome; missing?: MissingKind; explain?: Explain };
+
+/** What a decision rests on that is not in the cache. */
+export type MissingKind = 'job' | 'pod' | 'node';
+/** Whose latest warning tells a person more than the outcome does. */
+export type Explain = 'pod';
 
 /** One bound: what happens when the time has come. */
 interface Bound {
   at: number;
   decision: Decision;
 }
+
+/** A Job without a pod for this long is worth a look at what Kubernetes says. */
+export const NO_POD_LOOK_MS = 10_000;
+/** A node that is not in the cache may have joined a moment ago. */
+export const NODE_GONE_GRACE_MS = 30_000;
 
 /** Nothing is expected, but a lost event must not freeze a run. */
 const LOOK_AGAIN_MS = 60_000;
@@ -84,42 +103,75 @@ export function isOver(pod: PodView | undefined, run: RunView, job: JobView | un
 }
 
 function observeWithoutPod(seen: Observation): Decision {
-  const { run, job, pod } = seen;
+  const { run, job, pod, terminating } = seen;
   if (!isOver(pod, run, job)) return observePodless(seen);
   const reported = pod === undefined ? undefined : reportedOutcome(pod, isClaimed(run));
   if (reported !== undefined) return { do: 'finish', outcome: reported };
   const grace = pod?.runner.terminated?.exitCode === 0 ? FINISH_GRACE_MS : SHORT_GRACE_MS;
   if (seen.elapsed.ended < grace) return { do: 'wait', ms: grace - seen.elapsed.ended };
   if (run.spec.cancelRequested === true) return { do: 'finish', outcome: outcomeOf('Cancelled') };
-  const outcome = outcomeOfLostPod(pod, job);
+  const outcome = terminating ? outcomeOf('NamespaceTerminating') : outcomeOfLostPod(pod, job);
   if (pod !== undefined) return { do: 'finish', outcome };
   return { do: 'finish', outcome, missing: job === undefined ? 'job' : 'pod' };
 }
 
 /** The Job is there, works, and has no pod yet. */
-function observePodless({ box, job, now }: Observation): Decision {
+function observePodless({ box, job, podRefusal, terminating, now }: Observation): Decision {
+  if (terminating) return { do: 'finish', outcome: outcomeOf('NamespaceTerminating') };
+  // Kueue decides when the Job may have a pod; the bound begins then.
+  if (job?.suspended === true) return { do: 'wait', ms: LOOK_AGAIN_MS };
   const seconds = box.spec.bounds.podCreatedSeconds;
-  const left = (job?.createdAt ?? now) + seconds * 1000 - now;
-  if (left > 0) return { do: 'wait', ms: left };
-  return {
-    do: 'requeue',
-    message: `Kubernetes created no pod within ${seconds} s; often the quota of the Box is used up.`,
-  };
+  const since = job?.activeSince ?? now;
+  if (podRefusal !== undefined && isQuotaRefusal(podRefusal)) {
+    return { do: 'requeue', message: `Kubernetes refused the pod: ${sentence(podRefusal)}` };
+  }
+  const left = since + seconds * 1000 - now;
+  if (left > 0) {
+    const look = since + NO_POD_LOOK_MS - now;
+    return { do: 'wait', ms: look > 0 ? Math.min(look, left) : left };
+  }
+  const why = podRefusal === undefined ? 'Often the quota of the Box is used up.' : sentence(podRefusal);
+  return { do: 'requeue', message: `Kubernetes created no pod within ${seconds} s. ${why}` };
 }
 
 function boundsOf(seen: Observation, pod: PodView): Bound[] {
-  const bounds = [...deletionBounds(seen, pod), ...cancelBounds(seen)];
+  const bounds = [...deletionBounds(seen, pod), ...nodeBounds(seen, pod), ...cancelBounds(seen)];
   if (isClaimed(seen.run)) return [...bounds, ...executionBounds(seen)];
   if (pod.runner.startedAt !== undefined) return [...bounds, ...claimBounds(seen, pod.runner.startedAt)];
   if (pod.scheduledAt !== undefined) return [...bounds, ...startBounds(seen, pod, pod.scheduledAt)];
   return [...bounds, ...schedulingBounds(seen, pod)];
 }
 
-/** A pod that is being deleted and does not go: its node does not answer any more. */
-function deletionBounds({ box }: Observation, pod: PodView): Bound[] {
+/** A pod that is being deleted and does not go: its node does not answer. One that is not ready gets no more time. */
+function deletionBounds({ box, node }: Observation, pod: PodView): Bound[] {
   if (pod.deletionAt === undefined) return [];
-  const outcome = outcomeOf('NodeLost', 'The pod was deleted, but its node did not confirm that it stopped.');
+  const name = pod.node === undefined ? 'its node' : `node ${pod.node}`;
+  if (node?.ready === false) {
+    const outcome = outcomeOf('NodeLost', `The pod was deleted, and ${name} is not ready${saying(node)}.`);
+    return [{ at: pod.deletionAt, decision: { do: 'finish', outcome } }];
+  }
+  const outcome = outcomeOf('NodeLost', `The pod was deleted, but ${name} did not confirm that it stopped.`);
   return [{ at: pod.deletionAt + box.spec.bounds.terminationSeconds * 1000, decision: { do: 'finish', outcome } }];
+}
+
+/**
+ * A node that is gone takes its pods along. One that is not ready may only be cut off from the API server: a run that works
+ * is judged by its heartbeats, and one that has not begun ends here.
+ */
+function nodeBounds({ run, box, node, elapsed, now }: Observation, pod: PodView): Bound[] {
+  if (pod.node === undefined || node?.ready === true) return [];
+  if (node === undefined) {
+    const outcome = outcomeOf('NodeLost', `Node ${pod.node} is not in the cluster any more.`);
+    return [{ at: now + NODE_GONE_GRACE_MS - elapsed.nodeGone, decision: { do: 'finish', outcome, missing: 'node' } }];
+  }
+  if (isClaimed(run)) return [];
+  const what = `Node ${node.name} is not ready${saying(node)}; the run had not begun.`;
+  const at = node.since + box.spec.bounds.heartbeatSeconds * 1000;
+  return [{ at, decision: { do: 'finish', outcome: outcomeOf('NodeLost', what) } }];
+}
+
+function saying({ message }: NodeView): string {
+  return message === '' ? '' : ` (${message})`;
 }
 
 /** A working run is told by the gateway, and gets time to stop. */
@@ -172,10 +224,21 @@ function startBounds({ box, now }: Observation, pod: PodView, scheduledAt: numbe
   if (failing !== undefined) {
     return [bound(scheduledAt + containerCreateSeconds * 1000, 'ContainerCreateFailed', failing)];
   }
+  if (pod.sandbox === false) {
+    const stuck = {
+      reason: 'no sandbox',
+      message: 'the node could not prepare network, runtime or volumes of the pod',
+    };
+    return [explained(bound(scheduledAt + containerCreateSeconds * 1000, 'ContainerCreateFailed', stuck))];
+  }
   // The kubelet does not say whether it pulls or creates: both bounds together.
   const silent = { reason: 'ContainerCreating', message: 'the node has not started the containers' };
   const both = (imagePullSeconds + containerCreateSeconds) * 1000;
-  return [bound(scheduledAt + both, 'ContainerCreateFailed', silent)];
+  return [explained(bound(scheduledAt + both, 'ContainerCreateFailed', silent))];
+}
+
+function explained({ at, decision }: Bound): Bound {
+  return { at, decision: decision.do === 'finish' ? { ...decision, explain: 'pod' } : decision };
 }
 
 function bound(

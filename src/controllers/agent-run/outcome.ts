@@ -68,6 +68,9 @@ const NODE_GONE: ReadonlySet<string> = new Set(['DeletionByPodGC', 'DeletionByTa
 export function outcomeOfLostPod(pod: PodView | undefined, job: JobView | undefined): RunOutcome {
   if (job?.failedReason === 'DeadlineExceeded') return outcomeOf('DeadlineExceeded');
   if (job === undefined || job.deleting) return outcomeOf('JobDeleted');
+  if (job.suspended) {
+    return outcomeOf('Evicted', 'The Job was suspended while it worked: Kueue took its place for another workload.');
+  }
   if (pod === undefined) return outcomeOf('PodDeleted');
   if (pod.reason === 'NodeLost' || (pod.disruption !== undefined && NODE_GONE.has(pod.disruption))) {
     return outcomeOf('NodeLost');

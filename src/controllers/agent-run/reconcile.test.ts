@@ -2,7 +2,10 @@ import { LABEL_RUN } from '../../api/labels.js';
 import { AgentRuns } from '../../api/v1alpha1/agent-run.js';
 import { Agents } from '../../api/v1alpha1/agent.js';
 import { Boxes } from '../../api/v1alpha1/box.js';
+import { Workspaces } from '../../api/v1alpha1/workspace.js';
+import type { ResourceType } from '../../api/meta.js';
 import { Jobs, Pods } from '../../kube/core-types.js';
+import type { ObjectRef } from '../../kube/types.js';
 import { findCondition } from '../../api/conditions.js';
 import {
   NAMESPACE,
@@ -102,6 +105,7 @@ describe('a run that may not start', () => {
   it.each([
     ['AgentInactive', { ...makeAgent(), status: { active: false } }, makeBox()],
     ['AgentPaused', makeAgent({ paused: true }), makeBox()],
+    ['BoxPaused', makeAgent(), makeBox({ paused: true })],
     ['BoxNotReady', makeAgent(), { ...makeBox(), status: {} }],
   ])('waits as %s with one write and no Job', async (reason, agent, box) => {
     const world = new RunWorld({ agent, box });
@@ -110,6 +114,31 @@ describe('a run that may not start', () => {
     await world.pass(300);
     expect(world.writes()).toEqual(['patch agentruns/status ada-1']);
     expect(world.run().status).toMatchObject({ phase: 'running', reason });
+  });
+
+  it.each<[string, ResourceType, ObjectRef, string]>([
+    ['its Box', Boxes, { name: 'dev' }, 'BoxPaused'],
+    ['its Workspace', Workspaces, { name: 'acme' }, 'WorkspacePaused'],
+  ])('says that %s is paused, and starts when it is not any more', async (_what, type, ref, reason) => {
+    const world = new RunWorld({ box: makeBox({ maxRunning: 1 }) });
+    const pause = async (paused: boolean) => {
+      await world.api.patch(type, ref, { spec: { paused } }, { type: 'merge' });
+      await world.settle();
+    };
+    world.api.seed(AgentRuns, makeRun('ada-1'));
+    await world.settle();
+    world.api.seed(AgentRuns, makeRun('ada-2', { spec: { createdAt: '2026-01-01T00:00:01.000Z' } }));
+    await world.settle();
+    expect(world.run('ada-2').status?.reason).toBe('BoxLimit');
+    await pause(true);
+    expect(world.run('ada-2').status?.reason).toBe(reason);
+    await world.finish('ada-1');
+    world.writes();
+    await world.pass(30);
+    expect(world.writes()).not.toContain('create jobs ada-2');
+    await pause(false);
+    await world.settle();
+    expect(world.writes()).toContain('create jobs ada-2');
   });
 
   it('starts when its agent gets a slot', async () => {
@@ -403,7 +432,8 @@ describe('a working run', () => {
     world.writes();
     await world.settle();
     await world.pass(59);
-    expect(world.writes()).toEqual([]);
+    // Since when, for the next leader.
+    expect(world.writes()).toEqual(['patch agentruns/status ada-1']);
     await world.pass(1);
     expect(world.writes()).toEqual(['patch agentruns/status ada-1', 'patch jobs ada-1']);
     expect(world.run().status?.phase).toBe('cancelled');

@@ -9,28 +9,33 @@ import { isClaimed, isTerminal } from '../../api/run-status.js';
 import type { ResourceType } from '../../api/meta.js';
 import { Agents } from '../../api/v1alpha1/agent.js';
 import { BoxSpec } from '../../api/v1alpha1/box.js';
-import { Jobs, Pods } from '../../kube/core-types.js';
+import { Jobs, Nodes, Pods } from '../../kube/core-types.js';
 import { isNotFound } from '../../kube/errors.js';
 import type { ObjectRef } from '../../kube/types.js';
 import type { ReconcileResult } from '../../runtime/controller.js';
 import type { RunDependencies } from './dependencies.js';
 import { createJob } from './create-job.js';
 import { Marks } from './marks.js';
-import { isOver, observe } from './observe.js';
-import type { Decision } from './observe.js';
-import { outcomeOf } from './outcome.js';
+import { isOver, isPodEnded, observe } from './observe.js';
+import type { Decision, MissingKind } from './observe.js';
+import { outcomeOf, sentence } from './outcome.js';
+import type { FoundOutcome } from './outcome.js';
+import { PodRefusals } from './pod-refusals.js';
 import type { RunQueue } from './run-queue.js';
 import { gather, queuedRunOf } from './run-state.js';
 import type { RunState } from './run-state.js';
 import { RunWriter } from './run-writer.js';
 import { Settler } from './settle.js';
 import { agentUidOf } from './views.js';
-import type { RunView } from './views.js';
+import type { JobView, RunView } from './views.js';
+import { latestWarning } from './warnings.js';
 
 /** The caches are behind the API server: look again soon. */
 const CACHE_LAG_MS = 2_000;
 /** A pod that is not up by then is shown as Starting instead of the reason for which the run waited. */
 const STARTING_SHOWN_MS = 10_000;
+/** A cancelled run that goes on for longer is noted in its status, so that its bound survives a change of the leader. */
+const CANCEL_NOTED_MS = 5_000;
 /** Bounds of a run whose Box is gone: the defaults. */
 const WITHOUT_BOX = { spec: BoxSpec.parse({ workspace: 'unknown' }) };
 
@@ -41,6 +46,7 @@ export class RunReconciler {
   readonly #marks: Marks;
   readonly #writer: RunWriter;
   readonly #settler: Settler;
+  readonly #refusals: PodRefusals;
 
   /** `wake` is called with other runs that got a place. */
   constructor(deps: RunDependencies, queue: RunQueue, wake: (key: string) => void) {
@@ -50,6 +56,7 @@ export class RunReconciler {
     this.#marks = new Marks(deps.clock);
     this.#writer = new RunWriter(deps.api, deps.clock);
     this.#settler = new Settler(deps, this.#writer);
+    this.#refusals = new PodRefusals(deps.api);
   }
 
   async reconcile(key: string, signal: AbortSignal): Promise<ReconcileResult | void> {
@@ -58,51 +65,111 @@ export class RunReconciler {
     if (state === undefined) return;
     if (isTerminal(state.run)) {
       this.#marks.forget(state.uid);
+      this.#refusals.forget(state.uid);
       return await this.#settler.settle(state, signal);
     }
     if (state.run.metadata.deletionTimestamp !== undefined) {
-      return await this.#writer.finish(
-        state.run,
-        outcomeOf('Cancelled', 'The run was deleted before it ended.'),
-        signal,
-      );
+      const outcome = state.terminating
+        ? outcomeOf('NamespaceTerminating')
+        : outcomeOf('Cancelled', 'The run was deleted before it ended.');
+      return await this.#writer.finish(state.run, outcome, signal);
     }
     if (state.job !== undefined || isClaimed(state.run)) return await this.#observe(state, signal);
     if (state.run.spec.cancelRequested === true) {
       return await this.#writer.finish(state.run, outcomeOf('Cancelled', 'Cancelled while it waited.'), signal);
     }
+    if (state.terminating) return await this.#writer.finish(state.run, outcomeOf('NamespaceTerminating'), signal);
     return (await this.#requireAgent(state, signal)) ?? (await this.#admit(state, signal));
   }
 
   /** A Job is there, or was: every bound of DESIGN 4. */
   async #observe(state: RunState, signal: AbortSignal): Promise<ReconcileResult | void> {
-    const { run, job, pod, uid } = state;
+    const { run, job, pod, node, terminating, uid } = state;
+    const nodeGone = pod?.node !== undefined && node === undefined && !isPodEnded(pod);
     const decision = observe({
       run,
       job,
       pod,
+      node,
+      terminating,
       box: state.box ?? WITHOUT_BOX,
+      podRefusal: await this.#podRefusal(state, signal),
       elapsed: {
-        cancelling: this.#marks.elapsed(uid, 'cancelling', run.spec.cancelRequested === true),
+        cancelling: this.#cancelling(state),
         ended: this.#marks.elapsed(uid, 'ended', isOver(pod, run, job)),
+        nodeGone: this.#marks.elapsed(uid, 'node-gone', nodeGone),
       },
       now: this.#deps.clock.now(),
     });
     return await this.#act(state, decision, signal);
   }
 
+  /** How long the run is being cancelled: since the status says so, or since this process saw it. */
+  #cancelling({ run, uid }: RunState): number {
+    const seen = this.#marks.elapsed(uid, 'cancelling', run.spec.cancelRequested === true);
+    const noted = findCondition(run.status?.conditions, 'Cancelling');
+    if (noted === undefined) return seen;
+    return Math.max(seen, this.#deps.clock.now() - Date.parse(noted.lastTransitionTime));
+  }
+
+  async #podRefusal({ run, job, pod, box, uid }: RunState, signal: AbortSignal): Promise<string | undefined> {
+    if (job === undefined || job.suspended || job.ended !== undefined || pod !== undefined || isClaimed(run)) {
+      return undefined;
+    }
+    const { podCreatedSeconds } = (box ?? WITHOUT_BOX).spec.bounds;
+    const ageMs = this.#deps.clock.now() - job.activeSince;
+    return await this.#refusals.of({ uid, job, ageMs, boundMs: podCreatedSeconds * 1000 }, signal);
+  }
+
   async #act(state: RunState, decision: Decision, signal: AbortSignal): Promise<ReconcileResult | void> {
     switch (decision.do) {
       case 'wait':
-        return { requeueAfterMs: Math.min(decision.ms, await this.#showStarting(state, signal)) };
+        return { requeueAfterMs: Math.min(decision.ms, await this.#showProgress(state, signal)) };
       case 'requeue':
         return await this.#returnToQueue(state, decision.message, signal);
       case 'finish':
         if (decision.missing !== undefined && (await this.#isThere(state, decision.missing, signal))) {
           return { requeueAfterMs: CACHE_LAG_MS };
         }
-        return await this.#writer.finish(state.run, decision.outcome, signal);
+        return await this.#writer.finish(state.run, await this.#explained(state, decision, signal), signal);
     }
+  }
+
+  /** The outcome with what Kubernetes says about the pod, where that tells more. */
+  async #explained(
+    { pod }: RunState,
+    { outcome, explain }: Extract<Decision, { do: 'finish' }>,
+    signal: AbortSignal,
+  ): Promise<FoundOutcome> {
+    if (explain === undefined || pod === undefined) return outcome;
+    const warning = await latestWarning(this.#deps.api, pod, signal);
+    return warning === undefined
+      ? outcome
+      : { ...outcome, message: `${outcome.message} Kubernetes says: ${sentence(warning)}` };
+  }
+
+  /** At most one write that says where the run is. Returns the milliseconds until the next one is due. */
+  async #showProgress(state: RunState, signal: AbortSignal): Promise<number> {
+    if (isClaimed(state.run)) return await this.#noteCancel(state, signal);
+    return state.job?.suspended === true
+      ? await this.#showKueue(state, state.job, signal)
+      : await this.#showStarting(state, signal);
+  }
+
+  async #noteCancel(state: RunState, signal: AbortSignal): Promise<number> {
+    const { run } = state;
+    if (run.spec.cancelRequested !== true || isTrue(run.status?.conditions, 'Cancelling')) return Infinity;
+    const left = CANCEL_NOTED_MS - this.#cancelling(state);
+    if (left > 0) return left;
+    await this.#writer.cancelling(run, signal);
+    return Infinity;
+  }
+
+  async #showKueue({ run }: RunState, job: JobView, signal: AbortSignal): Promise<number> {
+    const left = job.createdAt + STARTING_SHOWN_MS - this.#deps.clock.now();
+    if (left > 0) return left;
+    await this.#wait(run, 'WaitingForKueue', signal);
+    return Infinity;
   }
 
   /**
@@ -110,9 +177,8 @@ export class RunReconciler {
    * write of its own. Returns the milliseconds until it is due.
    */
   async #showStarting({ run, job }: RunState, signal: AbortSignal): Promise<number> {
-    if (job === undefined || job.deleting || isClaimed(run) || !isTrue(run.status?.conditions, 'Queued'))
-      return Infinity;
-    const left = job.createdAt + STARTING_SHOWN_MS - this.#deps.clock.now();
+    if (job === undefined || job.deleting || !isTrue(run.status?.conditions, 'Queued')) return Infinity;
+    const left = job.activeSince + STARTING_SHOWN_MS - this.#deps.clock.now();
     if (left > 0) return left;
     await this.#writer.admitted(run, signal);
     return Infinity;
@@ -128,6 +194,7 @@ export class RunReconciler {
     signal: AbortSignal,
   ): Promise<ReconcileResult> {
     this.#queue.pause(boxName, 'NoCapacity');
+    this.#deps.metrics.returned();
     const { cause, nextStep } = QUEUE_REASONS.NoCapacity;
     if (!waitsFor(run, 'NoCapacity')) {
       await this.#writer.queue(run, { reason: 'NoCapacity', message: `${cause} ${message} ${nextStep}` }, signal);
@@ -193,8 +260,9 @@ export class RunReconciler {
     await this.#writer.queue(run, { reason, message: `${cause} Next: ${nextStep}` }, signal);
   }
 
-  /** Asks the API server whether a Job or pod that the cache does not show is there. */
-  async #isThere({ run, namespace, uid }: RunState, kind: 'job' | 'pod', signal: AbortSignal): Promise<boolean> {
+  /** Asks the API server whether a Job, pod or node that the cache does not show is there. */
+  async #isThere({ run, pod, namespace, uid }: RunState, kind: MissingKind, signal: AbortSignal): Promise<boolean> {
+    if (kind === 'node') return (await this.#liveUid(Nodes, { name: pod?.node ?? '' }, signal)) !== undefined;
     const { claim } = run.status ?? {};
     if (kind === 'pod') {
       if (claim === undefined) return false;

@@ -11,7 +11,7 @@ function setUp(limits: { maxRunning?: number; perBox?: number } = {}) {
     clock,
     maxRunning: limits.maxRunning ?? 100,
     facts: {
-      box: () => ({ gate: undefined, maxRunning: limits.perBox ?? 20, maxRunningPerAgent: 5 }),
+      box: () => ({ gate: undefined, maxRunning: limits.perBox ?? 20, maxRunningPerAgent: 5, weight: 1 }),
       agentGate: (_box, agent) => gates.get(agent),
     },
   });

@@ -6,7 +6,7 @@
 import type { QueueReason } from '../../api/reasons.js';
 import type { Clock } from '../../runtime/clock.js';
 import { admit, isBefore, waitReason } from './admission.js';
-import type { AgentQueue, BoxQueue, Gate, WaitingRun } from './admission.js';
+import type { AgentQueue, BoxQueue, Gate, Turn, WaitingRun } from './admission.js';
 
 export interface QueuedRun extends WaitingRun {
   uid: string;
@@ -16,9 +16,12 @@ export interface QueuedRun extends WaitingRun {
 
 /** What the queue asks about Boxes and agents; undefined = not there. */
 export interface QueueFacts {
-  box(box: string): { gate: Gate | undefined; maxRunning: number; maxRunningPerAgent: number } | undefined;
+  box(box: string): BoxFacts | undefined;
   agentGate(box: string, agent: string): Gate | undefined;
 }
+
+/** What a Box says about its runs. */
+export type BoxFacts = Pick<BoxQueue, 'gate' | 'maxRunning' | 'maxRunningPerAgent' | 'weight'>;
 
 export interface RunQueueOptions {
   /** Runs of the installation that may work at once. */
@@ -55,7 +58,7 @@ export class RunQueue {
   readonly #pauses = new Map<string, { gate: Gate; until: number }>();
   readonly #listeners = new Set<(box: string) => void>();
   #running = 0;
-  #lastBox: string | undefined;
+  #turn: Turn | undefined;
 
   constructor(options: RunQueueOptions) {
     this.#options = options;
@@ -89,9 +92,9 @@ export class RunQueue {
       maxRunning: this.#options.maxRunning,
       boxes: this.#boxQueues(),
       busySessions: this.#busy,
-      lastBox: this.#lastBox,
+      turn: this.#turn,
     });
-    this.#lastBox = result.lastBox;
+    this.#turn = result.turn;
     for (const { key } of result.admitted) this.#assume(key);
     return result.admitted.map(({ key }) => key);
   }
@@ -163,10 +166,10 @@ export class RunQueue {
     return queues;
   }
 
-  #boxLimits(box: string): Pick<BoxQueue, 'gate' | 'running' | 'maxRunning' | 'maxRunningPerAgent'> {
+  #boxLimits(box: string): BoxFacts & Pick<BoxQueue, 'running'> {
     const facts = this.#options.facts.box(box);
     const running = this.#boxRunning.get(box) ?? 0;
-    if (facts === undefined) return { gate: 'BoxNotReady', running, maxRunning: 0, maxRunningPerAgent: 0 };
+    if (facts === undefined) return { gate: 'BoxNotReady', running, maxRunning: 0, maxRunningPerAgent: 0, weight: 1 };
     return { ...facts, gate: facts.gate ?? this.#pauseOf(box), running };
   }
 

@@ -9,7 +9,7 @@ import type { Gate } from './admission.js';
 import type { RunCaches } from './dependencies.js';
 import type { QueueFacts, QueuedRun } from './run-queue.js';
 import { BY_RUN, UNSCHEDULABLE, sessionKeyOf } from './views.js';
-import type { JobView, PodView, RunView } from './views.js';
+import type { JobView, NodeView, PodView, RunView } from './views.js';
 
 export interface RunState {
   key: string;
@@ -23,6 +23,10 @@ export interface RunState {
   job: JobView | undefined;
   /** The pod that claimed the run; before a claim the newest one. */
   pod: PodView | undefined;
+  /** The node of the pod. */
+  node: NodeView | undefined;
+  /** The namespace is being deleted. */
+  terminating: boolean;
 }
 
 /** Undefined when the run is not in the cache. */
@@ -33,6 +37,7 @@ export function gather(caches: RunCaches, key: string): RunState | undefined {
   const boxName = boxOfNamespace(namespace) ?? '';
   const uid = run.metadata.uid ?? '';
   const job = caches.jobs.get(key);
+  const pod = podOf(run, caches.pods.byIndex(BY_RUN, key));
   return {
     key,
     run,
@@ -42,7 +47,9 @@ export function gather(caches: RunCaches, key: string): RunState | undefined {
     box: caches.boxes.get(boxName),
     agent: caches.agents.get(`${namespace}/${run.spec.agent}`),
     job: job?.ownerUid === uid ? job : undefined,
-    pod: podOf(run, caches.pods.byIndex(BY_RUN, key)),
+    pod,
+    node: pod?.node === undefined ? undefined : caches.nodes.get(pod.node),
+    terminating: caches.namespaces.get(namespace)?.metadata.deletionTimestamp !== undefined,
   };
 }
 
@@ -79,8 +86,8 @@ export function queueFacts(caches: RunCaches): QueueFacts {
     box(name) {
       const box = caches.boxes.get(name);
       if (box === undefined) return undefined;
-      const { maxRunning, maxRunningPerAgent } = box.spec;
-      return { gate: boxGate(caches, box), maxRunning, maxRunningPerAgent };
+      const { maxRunning, maxRunningPerAgent, weight = 1 } = box.spec;
+      return { gate: boxGate(caches, box), maxRunning, maxRunningPerAgent, weight };
     },
     agentGate: (box, agent) => agentGate(caches.agents.get(`${boxNamespace(box)}/${agent}`)),
   };
@@ -88,6 +95,8 @@ export function queueFacts(caches: RunCaches): QueueFacts {
 
 function boxGate(caches: RunCaches, box: Box): Gate | undefined {
   if (box.metadata.deletionTimestamp !== undefined || !isTrue(box.status?.conditions, READY)) return 'BoxNotReady';
+  if (box.spec.paused === true) return 'BoxPaused';
+  if (caches.workspaces.get(box.spec.workspace)?.spec.paused === true) return 'WorkspacePaused';
   const full = caches.pods.byIndex(UNSCHEDULABLE, boxNamespace(box.metadata.name)).length > 0;
   return full ? 'NoCapacity' : undefined;
 }

@@ -2,7 +2,7 @@
 import { FINALIZER_FOLD } from '../../api/labels.js';
 import { MAX_STATUS_OUTPUT_BYTES, AgentRuns } from '../../api/v1alpha1/agent-run.js';
 import { acceptedAt } from '../../api/names.js';
-import { admittedStatus, finishedStatus, isClaimed, queuedStatus } from '../../api/run-status.js';
+import { admittedStatus, cancellingStatus, finishedStatus, isClaimed, queuedStatus } from '../../api/run-status.js';
 import type { RunStatus } from '../../api/run-status.js';
 import type { QueueReason } from '../../api/reasons.js';
 import { Jobs } from '../../kube/core-types.js';
@@ -48,6 +48,11 @@ export class RunWriter {
   /** The run waits no longer; its pod is starting. */
   async admitted(run: RunView, signal: AbortSignal): Promise<void> {
     await this.#status(run, admittedStatus(run, isoNow(this.clock)), signal);
+  }
+
+  /** Since when the run is being cancelled. */
+  async cancelling(run: RunView, signal: AbortSignal): Promise<void> {
+    await this.#status(run, cancellingStatus(run, isoNow(this.clock)), signal);
   }
 
   /** Usage is what it is: nobody may raise it after this write. */

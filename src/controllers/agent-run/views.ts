@@ -8,8 +8,8 @@ import { sessionIdOf } from '../../api/names.js';
 import { isTerminal } from '../../api/run-status.js';
 import { AgentRuns } from '../../api/v1alpha1/agent-run.js';
 import type { AgentRun } from '../../api/v1alpha1/agent-run.js';
-import { Jobs, Pods } from '../../kube/core-types.js';
-import type { ContainerStatus, Job, Pod } from '../../kube/core-types.js';
+import { Jobs, Nodes, Pods } from '../../kube/core-types.js';
+import type { ContainerStatus, Job, KubeNode, Pod } from '../../kube/core-types.js';
 import { controllerOwner } from '../../kube/owner-references.js';
 import type { InformerOptions } from '../../kube/types.js';
 import { RUNNER_CONTAINER, TOOLS_CONTAINER } from '../../protocol/pod.js';
@@ -27,6 +27,8 @@ export const BY_TRIGGER_UID = 'trigger-uid';
 export const BY_UID = 'uid';
 /** Pods by `<namespace>/<run>`. */
 export const BY_RUN = 'run';
+/** Pods by their node. */
+export const BY_NODE = 'node';
 /** Pods that no node can take, by namespace. */
 export const UNSCHEDULABLE = 'unschedulable';
 
@@ -104,6 +106,10 @@ export interface JobView {
   createdAt: number;
   deleting: boolean;
   hasTtl: boolean;
+  /** Kueue holds the Job, or has stopped it: Kubernetes keeps no pods for it. */
+  suspended: boolean;
+  /** When the Job began to have pods: when it was made, or last resumed. */
+  activeSince: number;
   /** How the Job ended; undefined while it works. */
   ended: 'Complete' | 'Failed' | undefined;
   /** Reason of the condition Failed, for example DeadlineExceeded. */
@@ -113,14 +119,18 @@ export interface JobView {
 export function projectJob(job: Job): JobView {
   const condition = (type: string) => job.status?.conditions?.find((one) => one.type === type && one.status === 'True');
   const failed = condition('Failed');
+  const resumed = job.status?.conditions?.find((one) => one.type === 'Suspended' && one.status === 'False');
+  const createdAt = Date.parse(job.metadata.creationTimestamp ?? '');
   return {
     uid: job.metadata.uid ?? '',
     name: job.metadata.name,
     namespace: job.metadata.namespace ?? '',
     ownerUid: controllerOwner(job)?.uid,
-    createdAt: Date.parse(job.metadata.creationTimestamp ?? ''),
+    createdAt,
     deleting: job.metadata.deletionTimestamp !== undefined,
     hasTtl: job.spec.ttlSecondsAfterFinished !== undefined,
+    suspended: job.spec.suspend === true,
+    activeSince: timeOf(resumed?.lastTransitionTime) ?? createdAt,
     ended: failed !== undefined ? 'Failed' : condition('Complete') === undefined ? undefined : 'Complete',
     failedReason: failed?.reason,
   };
@@ -147,6 +157,10 @@ export interface PodView {
   phase: string;
   reason: string | undefined;
   message: string | undefined;
+  /** The node that was chosen; undefined before. */
+  node: string | undefined;
+  /** Whether the node has made the pod's sandbox (network, runtime, volumes); undefined when it does not say. */
+  sandbox: boolean | undefined;
   /** When a node was chosen; undefined before. */
   scheduledAt: number | undefined;
   /** What the scheduler says while it finds no node. */
@@ -161,6 +175,7 @@ export function projectPod(pod: Pod): PodView {
   const condition = (type: string) => pod.status?.conditions?.find((one) => one.type === type);
   const scheduled = condition('PodScheduled');
   const disrupted = condition('DisruptionTarget');
+  const sandbox = condition('PodReadyToStartContainers');
   const noNode = scheduled?.status === 'False' && scheduled.reason === 'Unschedulable';
   return {
     uid: pod.metadata.uid ?? '',
@@ -172,6 +187,8 @@ export function projectPod(pod: Pod): PodView {
     phase: pod.status?.phase ?? 'Pending',
     reason: pod.status?.reason,
     message: pod.status?.message,
+    node: pod.spec.nodeName,
+    sandbox: sandbox === undefined ? undefined : sandbox.status === 'True',
     scheduledAt: scheduled?.status === 'True' ? timeOf(scheduled.lastTransitionTime) : undefined,
     unschedulable: noNode ? (scheduled.message ?? 'no node can take the pod') : undefined,
     disruption: disrupted?.status === 'True' ? disrupted.reason : undefined,
@@ -197,12 +214,35 @@ function timeOf(text: string | undefined): number | undefined {
   return text === undefined ? undefined : Date.parse(text);
 }
 
+/** A node's readiness and nothing else: its status is written every few minutes. */
+export interface NodeView {
+  name: string;
+  ready: boolean;
+  /** Since when it is as it is. */
+  since: number;
+  /** What it, or the control plane, says about it. */
+  message: string;
+}
+
+export function projectNode(node: KubeNode): NodeView {
+  const ready = node.status?.conditions?.find(({ type }) => type === 'Ready');
+  return {
+    name: node.metadata.name,
+    ready: ready?.status === 'True',
+    since: timeOf(ready?.lastTransitionTime) ?? Date.parse(node.metadata.creationTimestamp ?? ''),
+    message: ready?.message ?? '',
+  };
+}
+
+export const nodeInformer: InformerOptions<KubeNode, NodeView> = { type: Nodes, project: projectNode };
+
 export const podInformer: InformerOptions<Pod, PodView> = {
   type: Pods,
   labelSelector: LABEL_RUN,
   project: projectPod,
   indexes: {
     [BY_RUN]: (pod) => [`${pod.namespace}/${pod.run}`],
+    [BY_NODE]: (pod) => (pod.node === undefined ? [] : [pod.node]),
     [UNSCHEDULABLE]: (pod) => (pod.unschedulable === undefined ? [] : [pod.namespace]),
   },
 };
