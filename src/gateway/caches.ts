@@ -11,7 +11,9 @@ import type { Informer, InformerOptions } from '../kube/types.js';
 import type { Problem } from '../observability/probes.js';
 import type { Runnable } from '../runtime/manager.js';
 import {
+  AGENTS_BY_NAMESPACE,
   BY_AGENT,
+  RUNS_BY_PARENT,
   RUNS_BY_SESSION,
   agentKey,
   projectAgent,
@@ -56,11 +58,18 @@ export function createGatewayCaches(informer: InformerFactory, own: GatewayPodSe
     runs: informer({
       type: AgentRuns,
       project: projectRun,
-      indexes: { [RUNS_BY_SESSION]: (run) => [sessionKey(run)] },
+      indexes: {
+        [RUNS_BY_SESSION]: (run) => [sessionKey(run)],
+        [RUNS_BY_PARENT]: (run) => (run.spec.parent === undefined ? [] : [run.spec.parent.uid]),
+      },
     }),
     pods: informer({ type: Pods, labelSelector: LABEL_RUN, project: projectRunPod }),
     jobs: informer({ type: Jobs, labelSelector: LABEL_RUN, project: projectRunJob }),
-    agents: informer({ type: Agents, project: projectAgent }),
+    agents: informer({
+      type: Agents,
+      project: projectAgent,
+      indexes: { [AGENTS_BY_NAMESPACE]: (agent) => [agent.namespace] },
+    }),
     boxes: informer({ type: Boxes, project: projectBox }),
     notes: informer({
       type: AgentMemories,

@@ -4,6 +4,7 @@ import type { Logger } from '../observability/logger.js';
 import type { HttpMetrics } from '../observability/metrics.js';
 import type { Clock } from '../runtime/clock.js';
 import { AbilitiesReader } from './agent-tools/abilities.js';
+import { AgentCalls } from './agent-tools/agent-calls.js';
 import { AgentTools } from './agent-tools/agent-tools.js';
 import { MemoryTools } from './agent-tools/memory-tools.js';
 import { NoteStore } from './agent-tools/note-store.js';
@@ -68,6 +69,7 @@ export function createGateway(deps: GatewayDeps): Gateway {
       lock,
       agents: caches.agents,
       abilities,
+      calls: new AgentCalls({ api, store, clock, runs: caches.runs, agents: caches.agents }),
       memory: new MemoryTools(notes),
       skills: new SkillTools({ api, skills: caches.skills }),
     }),

@@ -20,6 +20,11 @@ export function sessionKey(run: Pick<AgentRun, 'metadata' | 'spec'>): string {
   return `${run.metadata.namespace ?? ''}/${sessionIdOf(run)}`;
 }
 
+/** Index of runs: UID of the run whose agent called them. */
+export const RUNS_BY_PARENT = 'parent';
+/** Index of agents: namespace. */
+export const AGENTS_BY_NAMESPACE = 'namespace';
+
 /** A run without its compressed input; of a finished one only what histories and late calls need. */
 export function projectRun(run: AgentRun): AgentRun {
   // Items of a list may come without kind; a status write needs it.
@@ -34,13 +39,17 @@ export function projectRun(run: AgentRun): AgentRun {
       ...(run.status === undefined ? {} : { status: run.status }),
     };
   }
-  const { agent, sessionId } = run.spec;
+  const { agent, sessionId, parent } = run.spec;
   const { phase, reason, claim, transcript, usageFinal, pending, untrusted, approvals } = run.status ?? {
     phase: 'running' as const,
   };
   return {
     ...base,
-    spec: { agent, ...(sessionId === undefined ? {} : { sessionId }) },
+    spec: {
+      agent,
+      ...(sessionId === undefined ? {} : { sessionId }),
+      ...(parent === undefined ? {} : { parent }),
+    },
     status: {
       phase,
       ...(reason === undefined ? {} : { reason }),
@@ -135,8 +144,12 @@ export function projectGatewayPod(pod: Pod): GatewayPodView {
 
 /** What a run needs to know of its agent. */
 export interface AgentView {
+  namespace: string;
   name: string;
   uid: string;
+  /** False when it holds no slot: its runs would only wait. */
+  active: boolean;
+  deleting: boolean;
   spec: Pick<
     Agent['spec'],
     | 'handle'
@@ -154,7 +167,14 @@ export interface AgentView {
 
 export function projectAgent(agent: Agent): AgentView {
   const { selfImprovement: _selfImprovement, setup: _setup, paused: _paused, ...spec } = agent.spec;
-  return { name: agent.metadata.name, uid: agent.metadata.uid ?? '', spec };
+  return {
+    namespace: agent.metadata.namespace ?? '',
+    name: agent.metadata.name,
+    uid: agent.metadata.uid ?? '',
+    active: agent.status?.active !== false,
+    deleting: agent.metadata.deletionTimestamp !== undefined,
+    spec,
+  };
 }
 
 /** What a run needs to know of its Box. */

@@ -1,6 +1,7 @@
 /** All controllers of the installation, wired to one set of informers. */
 import { Boxes } from '../api/v1alpha1/box.js';
 import type { KubeObject } from '../api/meta.js';
+import { createChildRunController } from '../controllers/agent-run/children.js';
 import { createRunControllers } from '../controllers/agent-run/controller.js';
 import type { RunMetrics } from '../controllers/agent-run/metrics.js';
 import { jobInformer, nodeInformer, podInformer, runInformer } from '../controllers/agent-run/views.js';
@@ -105,6 +106,7 @@ export function createControllerParts(deps: ControllerPartsDependencies): Contro
     createAgentScheduleController({ ...common, keyring: () => installation.keyring() }),
     runs.runs,
     runs.admission,
+    createChildRunController(common),
     createTotalsController({ ...common, releaseNamespace: namespace }),
     createRetentionController({ ...common, limits: retentionLimits(config), metrics: metrics.retention }),
     ...(archive === undefined ? [] : [archive.part]),

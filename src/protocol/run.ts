@@ -167,6 +167,8 @@ export type ToolRequest = z.output<typeof ToolRequest>;
 export const ToolAnswer = z.object({
   result: z.record(z.string(), z.unknown()),
   isError: z.boolean(),
+  /** The call works on something that takes longer: ask again with the same number. */
+  again: z.boolean().optional(),
 });
 export type ToolAnswer = z.output<typeof ToolAnswer>;
 

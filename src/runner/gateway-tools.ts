@@ -1,6 +1,7 @@
 /** The tools of an agent that the gateway executes (src/protocol/agent-tools.ts), as the engine sees them. */
 import { AGENT_TOOLS, isAgentTool } from '../protocol/agent-tools.js';
 import type { ClaimAnswer, ToolAnswer } from '../protocol/run.js';
+import { sleep } from '../runtime/clock.js';
 import type { Clock } from '../runtime/clock.js';
 import type { EngineTool, ToolResult } from './engine.js';
 import { cutJson } from './json-cut.js';
@@ -9,6 +10,7 @@ import { MAX_MODEL_RESULT_BYTES } from './tools-client.js';
 
 /** How long a call is tried while no gateway answers. */
 const CALL_MS = 120_000;
+const AGAIN_MS = 500;
 
 export interface GatewayToolsDeps {
   gateway: Pick<RunGateway, 'tool'>;
@@ -27,7 +29,7 @@ export function gatewayTools(abilities: ClaimAnswer['abilities'], { gateway, clo
       calls += 1;
       const request = { call: calls, tool: name, input };
       try {
-        return bounded(await gateway.tool(request, signal, clock.monotonic() + CALL_MS));
+        return bounded(await answerOf(request, { gateway, clock }, signal));
       } catch (error) {
         signal.throwIfAborted();
         const reason = error instanceof Error ? error.message : 'no answer';
@@ -35,6 +37,20 @@ export function gatewayTools(abilities: ClaimAnswer['abilities'], { gateway, clo
       }
     },
   }));
+}
+
+/** The gateway holds a call for some seconds; what takes longer is asked for again until the run itself is stopped. */
+async function answerOf(
+  request: Parameters<RunGateway['tool']>[0],
+  { gateway, clock }: GatewayToolsDeps,
+  signal: AbortSignal,
+): Promise<ToolAnswer> {
+  for (;;) {
+    const answer = await gateway.tool(request, signal, clock.monotonic() + CALL_MS);
+    if (answer.again !== true) return answer;
+    await sleep(clock, AGAIN_MS, signal);
+    signal.throwIfAborted();
+  }
 }
 
 function bounded({ result, isError }: ToolAnswer): ToolResult {

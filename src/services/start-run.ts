@@ -31,8 +31,8 @@ export interface StartRunRequest {
   /** The Box and the Agent's object name. */
   agent: AgentRef;
   /**
-   * Name of the run, for a start that may be repeated by anybody: a run of that name with the same trigger UID is the one
-   * that is wanted. A new name when absent.
+   * Name of the run, for a start that may be repeated by anybody: a run of that name with the same trigger or parent UID is the
+   * one that is wanted. A new name when absent.
    */
   name?: string;
   /** UID of the Agent as the caller saw it: a run for a deleted namesake is refused by the controller. */
@@ -44,8 +44,10 @@ export interface StartRunRequest {
   sessionId?: string;
   /** Title of the session that the run opens. */
   sessionTitle?: string;
-  /** Prefix of an API key, `trigger` or `schedule`. */
+  /** Prefix of an API key, `trigger`, `schedule` or `run:<name>`. */
   actor: string;
+  /** The run whose agent called this one; then `name` is that of the call. */
+  parent?: NonNullable<AgentRun['spec']['parent']>;
 }
 
 export interface StartedRun {
@@ -92,7 +94,7 @@ export class RunNameTakenError extends StartRunError {
  */
 export async function startRun(deps: StartRunDeps, request: StartRunRequest, signal: AbortSignal): Promise<StartedRun> {
   const run = buildRun(deps, request);
-  const isSame = request.name === undefined ? isSameRun : isOfSameTrigger;
+  const isSame = request.name === undefined ? isSameRun : isOfSameOrigin;
   const created = await createWithRetry(deps, { run, isSame }, signal);
   return {
     runId: created.metadata.name,
@@ -127,6 +129,7 @@ function buildRun(deps: StartRunDeps, request: StartRunRequest): AgentRun {
       ...(request.sessionTitle === undefined ? {} : { sessionTitle: sessionTitleOf(request.sessionTitle) }),
       createdAt: new Date(createdAtMs).toISOString(),
       actor: request.actor,
+      ...(request.parent === undefined ? {} : { parent: request.parent }),
     },
   };
 }
@@ -184,7 +187,7 @@ async function readBack(deps: StartRunDeps, { run, isSame }: WantedRun, cause: u
     () => undefined,
   );
   if (found !== undefined && isSame(found, run)) return found;
-  if (found !== undefined && isSame === isOfSameTrigger) {
+  if (found !== undefined && isSame === isOfSameOrigin) {
     throw new RunNameTakenError({ cause });
   }
   throw new StartRunError('unconfirmed', 'the Kubernetes API did not accept the run in time', { cause });
@@ -200,8 +203,9 @@ function isSameRun(found: AgentRun, wanted: AgentRun): boolean {
   );
 }
 
-/** Two who start the same tick differ in time and actor; what they agree on is the schedule. */
-function isOfSameTrigger(found: AgentRun, wanted: AgentRun): boolean {
+/** Two who start the same tick differ in time and actor; what they agree on is the schedule. Calls agree on the caller. */
+function isOfSameOrigin(found: AgentRun, wanted: AgentRun): boolean {
+  if (wanted.spec.parent !== undefined) return found.spec.parent?.uid === wanted.spec.parent.uid;
   return found.spec.trigger?.uid !== undefined && found.spec.trigger.uid === wanted.spec.trigger?.uid;
 }
 

@@ -215,6 +215,12 @@ export class GatewayWorld {
       spec: { agent: 'helper', ...(spec.input === undefined ? { message: 'hello' } : {}), ...spec },
       status: { phase: 'running' },
     });
+    return this.addJob(run, previousRun);
+  }
+
+  /** The Job of a run that is there, with a live pod. */
+  addJob(run: AgentRun, previousRun?: string): RunPod {
+    const { name } = run.metadata;
     this.api.seed(Jobs, {
       apiVersion: '',
       kind: '',

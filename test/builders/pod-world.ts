@@ -12,7 +12,7 @@ import { runRunner } from '../../src/runner/main.js';
 import { runTools } from '../../src/runner/tools/main.js';
 import { readTranscript } from '../../src/transcript/chunk-store.js';
 import type { RunEvent } from '../../src/protocol/run.js';
-import { GatewayWorld, NAMESPACE, type GatewayPod, type WorldOptions } from './gateway-world.js';
+import { GatewayWorld, NAMESPACE, type GatewayPod, type RunPod, type WorldOptions } from './gateway-world.js';
 
 export class PodWorld {
   readonly world: GatewayWorld;
@@ -42,7 +42,12 @@ export class PodWorld {
 
   /** Executes a run in a pod of its own to the end and gives what then stands in the cluster. */
   async run(name: string, spec: Partial<AgentRun['spec']>, previousRun?: string): Promise<AgentRun> {
-    const pod = this.world.addRun(name, spec, previousRun);
+    return this.execute(this.world.addRun(name, spec, previousRun));
+  }
+
+  /** Executes a run that has its Job. */
+  async execute(pod: RunPod): Promise<AgentRun> {
+    const name = pod.run;
     const root = await this.#directory('pod');
     const paths = {
       token: join(root, 'token'),

@@ -199,6 +199,7 @@ describe('admission policies', () => {
     ['sessionTitle', 't'],
     ['createdAt', '2026-01-01T00:00:00.000Z'],
     ['actor', 'somebody'],
+    ['parent', { name: 'r', uid: 'u', depth: 1, agents: ['a'], waits: true }],
   ])('spec.%s of a run is set by the control plane only', async (field, value) => {
     await refused('are set by the control plane only', ['create', '-f', '-'], run('forged', { [field]: value }));
     await ok(['create', '-f', '-', asApi], JSON.stringify(run(`made-${field.toLowerCase()}`, { [field]: value })));

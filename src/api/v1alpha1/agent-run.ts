@@ -16,6 +16,10 @@ export const MAX_INLINE_MESSAGE_BYTES = 4 * 1024;
 /** `status.output` holds at most this many bytes; the transcript holds all of it. */
 export const MAX_STATUS_OUTPUT_BYTES = 8 * 1024;
 
+/** Agents that call agents: how deep, and how many children one run may have (DESIGN 4). */
+export const MAX_CALL_DEPTH = 3;
+export const MAX_CHILD_RUNS = 5;
+
 export const AgentRunSpec = z.object({
   agent: z.string().min(1).max(36).describe('The Agent of this namespace that executes the run.'),
   message: z
@@ -63,7 +67,23 @@ export const AgentRunSpec = z.object({
     .string()
     .max(128)
     .optional()
-    .describe('Who asked: the prefix of an API key, `trigger`, `schedule`. Set by the control plane only.'),
+    .describe(
+      'Who asked: the prefix of an API key, `trigger`, `schedule`, `run:<name>`. Set by the control plane only.',
+    ),
+  parent: z
+    .object({
+      name: z.string().max(63).describe('The run that called the agent.'),
+      uid: z.string().max(64).describe('Its UID.'),
+      depth: z.int().min(1).max(MAX_CALL_DEPTH).describe('1 for a run that was called by one without a parent.'),
+      agents: z
+        .array(z.string().max(36))
+        .max(MAX_CALL_DEPTH)
+        .describe('Agents of the calling runs, the outermost first; none of them is called again.'),
+      waits: z.boolean().describe('True when the parent waits for this run, which then needs no free place.'),
+      untrusted: z.boolean().optional().describe('True when the parent came from outside.'),
+    })
+    .optional()
+    .describe('The run whose agent called this one. Set by the control plane only.'),
   limits: z
     .object({
       executionSeconds: z
@@ -235,9 +255,18 @@ export const AgentRuns = defineResource({
       rule: `has(self.spec.message) != has(self.spec.input)`,
       message: 'spec.message is required (the control plane alone may use spec.input instead)',
     },
-    ...['agent', 'message', 'agentUid', 'trigger', 'sessionId', 'sessionTitle', 'createdAt', 'actor', 'limits'].map(
-      (field) => immutableSpecField(field),
-    ),
+    ...[
+      'agent',
+      'message',
+      'agentUid',
+      'trigger',
+      'sessionId',
+      'sessionTitle',
+      'createdAt',
+      'actor',
+      'parent',
+      'limits',
+    ].map((field) => immutableSpecField(field)),
     {
       rule: `has(self.spec.input) == has(oldSelf.spec.input) && (!has(self.spec.input) || (self.spec.input.encoding == oldSelf.spec.input.encoding && self.spec.input.bytes == oldSelf.spec.input.bytes && self.spec.input.sha256 == oldSelf.spec.input.sha256 && ((${dataKept}) || (${dataRemoved}))))`,
       message: 'spec.input cannot be changed; its data may only be removed after the end of the run',

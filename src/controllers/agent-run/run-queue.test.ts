@@ -55,6 +55,33 @@ describe('the queue of runs', () => {
     expect(queue.admitNext()).toEqual(['r2']);
   });
 
+  it('lets a run in whose parent waits for it, whatever the limits say, and it takes no place', () => {
+    const { queue, gates } = setUp({ maxRunning: 1, perBox: 1 });
+    queue.update('r1', run('r1', { working: true }));
+    queue.update('r2', run('r2'));
+    queue.update('child', run('child', { exempt: true, agent: 'y' }));
+    expect(queue.admitNext()).toEqual(['child']);
+    expect(queue.isAdmitted('child', 'uid-child')).toBe(true);
+    expect(queue.counts('a')).toEqual({ running: 2, queued: 1 });
+    queue.update('r1', undefined);
+    expect(queue.admitNext()).toEqual(['r2']);
+    queue.update('child', undefined);
+    expect(queue.counts('a')).toEqual({ running: 1, queued: 0 });
+
+    gates.set('y', 'AgentPaused');
+    queue.update('child', run('child', { exempt: true, agent: 'y' }));
+    expect(queue.admitNext()).toEqual([]);
+    expect(queue.reasonFor('child')).toBe('AgentPaused');
+    gates.clear();
+    queue.update('busy', run('busy', { exempt: true, working: true, session: 's-child' }));
+    expect(queue.admitNext()).toEqual([]);
+    expect(queue.reasonFor('child')).toBe('SessionBusy');
+    queue.update('busy', undefined);
+    expect(queue.admitNext()).toEqual(['child']);
+    queue.giveBack('child');
+    expect(queue.counts('a')).toEqual({ running: 1, queued: 1 });
+  });
+
   it('takes an admission back when no Job shows up for a minute', async () => {
     const { queue, clock } = setUp();
     queue.update('r1', run('r1'));

@@ -12,6 +12,8 @@ export interface QueuedRun extends WaitingRun {
   uid: string;
   /** Whether it holds a Job or a pod. */
   working: boolean;
+  /** Its parent waits for it: it takes no place, so that agents calling agents cannot block each other. */
+  exempt?: boolean;
 }
 
 /** What the queue asks about Boxes and agents; undefined = not there. */
@@ -54,6 +56,8 @@ export class RunQueue {
   readonly #boxes = new Map<string, Map<string, AgentState>>();
   readonly #boxRunning = new Map<string, number>();
   readonly #busy = new Map<string, number>();
+  /** Runs that need no place, waiting or working. */
+  readonly #exempt = new Map<string, QueuedRun>();
   readonly #assumed = new Map<string, Assumption>();
   readonly #pauses = new Map<string, { gate: Gate; until: number }>();
   readonly #listeners = new Set<(box: string) => void>();
@@ -87,6 +91,7 @@ export class RunQueue {
   /** Gives out the free places and returns the keys of runs that were admitted now. */
   admitNext(): string[] {
     this.#dropOldAssumptions();
+    const exempt = this.#admitExempt();
     const result = admit({
       running: this.#running,
       maxRunning: this.#options.maxRunning,
@@ -96,7 +101,7 @@ export class RunQueue {
     });
     this.#turn = result.turn;
     for (const { key } of result.admitted) this.#assume(key);
-    return result.admitted.map(({ key }) => key);
+    return [...exempt, ...result.admitted.map(({ key }) => key)];
   }
 
   /** Whether the run was given a place and its Job is not seen yet. */
@@ -137,6 +142,7 @@ export class RunQueue {
   reasonFor(key: string): QueueReason | undefined {
     const run = this.#runs.get(key);
     if (run === undefined || run.working) return undefined;
+    if (run.exempt === true) return this.#gateOf(run) ?? 'SessionBusy';
     const state = this.#boxes.get(run.box)?.get(run.agent);
     const older = (state?.waiting ?? []).find((other) => other.session === run.session);
     return waitReason({
@@ -150,7 +156,24 @@ export class RunQueue {
   counts(box: string): { running: number; queued: number } {
     let queued = 0;
     for (const { waiting } of this.#boxes.get(box)?.values() ?? []) queued += waiting.length;
-    return { running: this.#boxRunning.get(box) ?? 0, queued };
+    const exempt = [...this.#exempt.values()].filter((run) => run.box === box);
+    const working = exempt.filter((run) => run.working).length;
+    return { running: (this.#boxRunning.get(box) ?? 0) + working, queued: queued + exempt.length - working };
+  }
+
+  #admitExempt(): string[] {
+    const admitted: string[] = [];
+    for (const run of this.#exempt.values()) {
+      if (run.working || this.#gateOf(run) !== undefined || this.#busy.has(run.session)) continue;
+      admitted.push(run.key);
+    }
+    for (const key of admitted) this.#assume(key);
+    return admitted;
+  }
+
+  /** No limit holds it back, but a paused agent or a full cluster does. */
+  #gateOf({ box, agent }: QueuedRun): Gate | undefined {
+    return this.#options.facts.agentGate(box, agent) ?? this.#boxLimits(box).gate;
   }
 
   #boxQueues(): BoxQueue[] {
@@ -199,6 +222,11 @@ export class RunQueue {
 
   #put(run: QueuedRun): void {
     this.#runs.set(run.key, run);
+    if (run.exempt === true) {
+      this.#exempt.set(run.key, run);
+      if (run.working) add(this.#busy, run.session, 1);
+      return;
+    }
     const agents = this.#boxes.get(run.box) ?? new Map<string, AgentState>();
     this.#boxes.set(run.box, agents);
     const state = agents.get(run.agent) ?? { running: 0, waiting: [] };
@@ -213,6 +241,11 @@ export class RunQueue {
 
   #take(run: QueuedRun): void {
     this.#runs.delete(run.key);
+    if (run.exempt === true) {
+      this.#exempt.delete(run.key);
+      if (run.working) add(this.#busy, run.session, -1);
+      return;
+    }
     const agents = this.#boxes.get(run.box);
     const state = agents?.get(run.agent);
     if (agents === undefined || state === undefined) return;
@@ -254,6 +287,7 @@ function isSame(a: QueuedRun, b: QueuedRun): boolean {
   return (
     a.uid === b.uid &&
     a.working === b.working &&
+    a.exempt === b.exempt &&
     a.session === b.session &&
     a.agent === b.agent &&
     a.box === b.box &&

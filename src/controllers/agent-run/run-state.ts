@@ -77,6 +77,7 @@ export function queuedRunOf(caches: RunCaches, key: string): QueuedRun | undefin
     session: sessionKeyOf(run),
     acceptedAt: Date.parse(acceptedAt(run)),
     working,
+    ...(run.spec.parent?.waits === true ? { exempt: true } : {}),
   };
 }
 

@@ -23,6 +23,8 @@ export const LIVE_BY_NAMESPACE = 'live-namespace';
 export const BY_SESSION = 'session';
 /** Runs by UID of their trigger. */
 export const BY_TRIGGER_UID = 'trigger-uid';
+/** Runs that have not ended, by the UID of the run whose agent called them. */
+export const LIVE_BY_PARENT = 'live-parent';
 /** Runs by their UID. */
 export const BY_UID = 'uid';
 /** Pods by `<namespace>/<run>`. */
@@ -91,6 +93,7 @@ export const runInformer: InformerOptions<AgentRun, RunView> = {
     [BY_AGENT]: (run) => [agentIndexValue(run.metadata.namespace, run.spec.agent)],
     [LIVE_BY_AGENT]: (run) => unlessEnded(run, agentIndexValue(run.metadata.namespace, run.spec.agent)),
     [LIVE_BY_NAMESPACE]: (run) => unlessEnded(run, run.metadata.namespace ?? ''),
+    [LIVE_BY_PARENT]: (run) => (run.spec.parent === undefined ? [] : unlessEnded(run, run.spec.parent.uid)),
     [BY_UID]: (run) => [run.metadata.uid ?? ''],
     [BY_SESSION]: (run) => [sessionKeyOf(run)],
     [BY_TRIGGER_UID]: (run) => (run.spec.trigger?.uid === undefined ? [] : [run.spec.trigger.uid]),

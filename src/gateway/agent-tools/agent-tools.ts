@@ -17,6 +17,7 @@ import type { RunStore } from '../runs/run-store.js';
 import type { ServedRun } from '../runs/served-runs.js';
 import type { AgentView } from '../views.js';
 import { policyOf, useApproval } from './approvals.js';
+import type { AgentCalls } from './agent-calls.js';
 import type { AbilitiesReader } from './abilities.js';
 import type { MemoryTools } from './memory-tools.js';
 import type { SkillTools } from './skill-tools.js';
@@ -28,6 +29,7 @@ export interface AgentToolsOptions {
   lock: KeyedLock;
   agents: Pick<Cache<AgentView>, 'get'>;
   abilities: Pick<AbilitiesReader, 'toolsOf'>;
+  calls: AgentCalls;
   memory: MemoryTools;
   skills: SkillTools;
 }
@@ -55,11 +57,13 @@ export class AgentTools {
 
   constructor(options: AgentToolsOptions) {
     this.#options = options;
-    const { memory, skills } = options;
+    const { calls, memory, skills } = options;
     this.#tools = {
       memory_search: (input, context) => memory.search(input, context),
       memory_save: (input, context) => memory.save(input, context),
       memory_delete: (input, context) => memory.delete(input, context),
+      list_agents: (_input, context) => calls.list(context),
+      call_agent: (input, context) => calls.call(input, context),
       read_skill: (input, context) => skills.read(input, context),
     };
   }
@@ -74,7 +78,7 @@ export class AgentTools {
         throw new GatewayError(409, 'a later call of this run was answered already', { type: 'SequenceConflict' });
       }
       const answer = await this.#execute(served, request);
-      this.#answered.set(served, { call: request.call, answer });
+      if (answer.again !== true) this.#answered.set(served, { call: request.call, answer });
       return answer;
     });
   }

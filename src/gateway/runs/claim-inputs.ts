@@ -58,7 +58,10 @@ export class ClaimInputs {
     const message = await this.#messageOf(run);
     const previous = await this.#previous(run, previousRun);
     const pending = previous?.status?.pending;
-    const untrusted = run.spec.trigger?.origin === 'trigger' || previous?.status?.untrusted === true;
+    const untrusted =
+      run.spec.trigger?.origin === 'trigger' ||
+      run.spec.parent?.untrusted === true ||
+      previous?.status?.untrusted === true;
     const approvedBefore = previous?.status?.approvals?.always ?? [];
     const history = await this.#historyOf(run, previousRun, pending?.callId);
     const input = { agent, box, message, history, untrusted, approvedBefore };

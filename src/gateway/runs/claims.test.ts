@@ -42,7 +42,7 @@ test('the claim answers with everything the run needs, writes one status and rea
     message: 'do it',
     history: [],
     abilities: {
-      tools: ['memory_search', 'memory_save', 'memory_delete'],
+      tools: ['memory_search', 'memory_save', 'memory_delete', 'list_agents', 'call_agent'],
       untrusted: true,
       memories: [],
       skills: [],

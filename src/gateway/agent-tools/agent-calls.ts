@@ -1,0 +1,168 @@
+/**
+ * list_agents and call_agent: agents that call agents of their Box (DESIGN 4). The called agent's run is a child of the
+ * caller's: at most three deep, never an agent that is at work above, at most five of one run.
+ */
+import { createHash } from 'node:crypto';
+import { boxOfNamespace } from '../../api/names.js';
+import { isTerminal } from '../../api/run-status.js';
+import { ulid } from '../../api/ulid.js';
+import { MAX_CALL_DEPTH, MAX_CHILD_RUNS, type AgentRun } from '../../api/v1alpha1/agent-run.js';
+import type { Cache, KubeApi } from '../../kube/types.js';
+import type { AgentToolInput } from '../../protocol/agent-tools.js';
+import type { ToolAnswer } from '../../protocol/run.js';
+import { boundedSignal } from '../../runtime/bounded-signal.js';
+import type { Clock } from '../../runtime/clock.js';
+import { KeyedWaiter } from '../../services/keyed-waiter.js';
+import { ACKNOWLEDGE_MS, StartRunError, startRun } from '../../services/start-run.js';
+import type { RunStore } from '../runs/run-store.js';
+import { AGENTS_BY_NAMESPACE, RUNS_BY_PARENT, type AgentView } from '../views.js';
+import { ToolRefusal, answer, isUntrusted, type ToolContext } from './tool-context.js';
+
+/** One call of the runner is held at most this long; then it asks again. */
+const HOLD_MS = 10_000;
+
+export interface AgentCallsOptions {
+  api: Pick<KubeApi, 'create' | 'get'>;
+  store: Pick<RunStore, 'fetch'>;
+  clock: Clock;
+  runs: Pick<Cache<AgentRun>, 'get' | 'byIndex' | 'onChange'>;
+  agents: Pick<Cache<AgentView>, 'byIndex'>;
+}
+
+export class AgentCalls {
+  readonly #options: AgentCallsOptions;
+  readonly #waiter: KeyedWaiter<AgentRun>;
+  /** Children made here, by UID of the parent: the cache may lag behind. */
+  readonly #made = new Map<string, Set<string>>();
+
+  constructor(options: AgentCallsOptions) {
+    this.#options = options;
+    this.#waiter = new KeyedWaiter(options.runs, options.clock);
+    options.runs.onChange(({ previous, current }) => {
+      const ended = current === undefined || isTerminal(current);
+      if (ended) this.#made.delete((current ?? previous)?.metadata.uid ?? '');
+    });
+  }
+
+  /** The agents that this run may call. */
+  list(context: ToolContext): ToolAnswer {
+    const agents = this.#others(context).map(({ spec, name }) => ({
+      handle: spec.handle ?? name,
+      name: spec.name,
+      description: spec.description,
+    }));
+    return answer({ agents: agents.sort((a, b) => (a.handle < b.handle ? -1 : 1)) });
+  }
+
+  /** Starts the run of the call, or finds it when the call is repeated, and waits for its end if that is wanted. */
+  async call(input: AgentToolInput<'call_agent'>, context: ToolContext): Promise<ToolAnswer> {
+    const { namespace } = context;
+    const name = await this.#start(input, context);
+    if (!input.wait) return answer({ runId: name, status: 'running' });
+    const ended = await this.#waiter.wait({ key: `${namespace}/${name}`, until: isTerminal, ms: HOLD_MS });
+    if (ended === undefined) return { ...answer({ runId: name, status: 'running' }), again: true };
+    return resultOf(await this.#options.store.fetch({ namespace, name }));
+  }
+
+  async #start({ handle, message, wait }: AgentToolInput<'call_agent'>, context: ToolContext): Promise<string> {
+    const { api, clock } = this.#options;
+    const { namespace, run, agent } = context;
+    const target = this.#target(handle.replace(/^@/, ''), context);
+    const name = childNameOf(target.name, context);
+    const uid = run.metadata.uid ?? '';
+    const made = this.#made.get(uid) ?? new Set<string>();
+    if (made.has(name)) return name;
+    this.#expectRoom(name, uid, made);
+    const bound = boundedSignal(clock, ACKNOWLEDGE_MS);
+    const text = `<agent_message from="@${agent.spec.handle ?? agent.name}">\n${message}\n</agent_message>`;
+    const request = {
+      agent: { box: boxOfNamespace(namespace) ?? '', agent: target.name },
+      name,
+      agentUid: target.uid,
+      message: text,
+      trigger: { origin: 'api' as const },
+      sessionTitle: message,
+      actor: `run:${run.metadata.name}`,
+      parent: {
+        name: run.metadata.name,
+        uid,
+        depth: depthOf(run) + 1,
+        agents: [...(run.spec.parent?.agents ?? []), agent.name],
+        waits: wait,
+        ...(isUntrusted(run) ? { untrusted: true } : {}),
+      },
+    };
+    try {
+      await startRun({ api, clock, lastOfSession: () => undefined }, request, bound.signal);
+    } catch (error) {
+      if (error instanceof StartRunError) throw new ToolRefusal(`the agent was not called: ${error.message}`);
+      throw error;
+    } finally {
+      bound.dispose();
+    }
+    this.#made.set(uid, made.add(name));
+    return name;
+  }
+
+  #expectRoom(name: string, uid: string, made: ReadonlySet<string>): void {
+    const known = this.#options.runs.byIndex(RUNS_BY_PARENT, uid).map(({ metadata }) => metadata.name);
+    const children = new Set([...known, ...made]);
+    if (children.size < MAX_CHILD_RUNS || children.has(name)) return;
+    throw new ToolRefusal(`this run has called agents ${MAX_CHILD_RUNS} times, which is the limit: go on without`);
+  }
+
+  #target(handle: string, context: ToolContext): AgentView {
+    const { run, agent } = context;
+    if (depthOf(run) >= MAX_CALL_DEPTH) {
+      throw new ToolRefusal(`agents can call agents ${MAX_CALL_DEPTH} deep: do this yourself`);
+    }
+    const target = this.#others(context).find(({ spec, name }) => (spec.handle ?? name) === handle);
+    if (target !== undefined) {
+      if (target.active) return target;
+      throw new ToolRefusal(`@${handle} is inactive: its runs would only wait`);
+    }
+    const above = [...(run.spec.parent?.agents ?? []), agent.name];
+    if (this.#ofBox(context).some(({ spec, name }) => (spec.handle ?? name) === handle && above.includes(name))) {
+      throw new ToolRefusal(`@${handle} waits for this run, or is you: it cannot be called from here`);
+    }
+    throw new ToolRefusal(`there is no agent @${handle} in this Box: list_agents shows who is there`);
+  }
+
+  /** All but the agents that called, and the caller itself. */
+  #others(context: ToolContext): AgentView[] {
+    const above = [...(context.run.spec.parent?.agents ?? []), context.agent.name];
+    return this.#ofBox(context).filter(({ name }) => !above.includes(name));
+  }
+
+  #ofBox({ namespace }: ToolContext): AgentView[] {
+    return this.#options.agents.byIndex(AGENTS_BY_NAMESPACE, namespace).filter(({ deleting }) => !deleting);
+  }
+}
+
+function depthOf(run: AgentRun): number {
+  return run.spec.parent?.depth ?? 0;
+}
+
+/** The same call of the same run gives the same name, whichever gateway pod makes it. */
+function childNameOf(agent: string, { run, call }: ToolContext): string {
+  const digest = createHash('sha256')
+    .update(`${run.metadata.uid ?? ''} ${call}`)
+    .digest();
+  return `${agent}-${ulid(Date.parse(run.status?.claim?.at ?? '') || 0, digest.subarray(0, 10))}`;
+}
+
+/** What the caller learns of the end; the output is the one of the status, at most 8 KiB. */
+function resultOf({ metadata, status }: AgentRun): ToolAnswer {
+  const { phase = 'running', output, outputTruncated, pending, reason, message } = status ?? {};
+  return {
+    isError: phase !== 'done',
+    result: {
+      runId: metadata.name,
+      status: phase,
+      output: output ?? null,
+      ...(outputTruncated === true ? { outputTruncated } : {}),
+      ...(pending === undefined ? {} : { note: 'The agent asks a person; only a person can answer it.' }),
+      ...(phase === 'error' ? { error: `${reason ?? ''}: ${message ?? ''}` } : {}),
+    },
+  };
+}

@@ -1,0 +1,198 @@
+/** Agents that call agents, through the real runner and the real gateway (DESIGN 4). */
+import { AgentRuns, type AgentRun } from '../../src/api/v1alpha1/agent-run.js';
+import { AgentSpec, Agents } from '../../src/api/v1alpha1/agent.js';
+import { runPath } from '../../src/protocol/run.js';
+import { NAMESPACE, type RunPod } from '../builders/gateway-world.js';
+import { PodWorld } from '../builders/pod-world.js';
+import { temporaryDirectories } from '../builders/workspace.js';
+
+const temporary = temporaryDirectories();
+let pods: PodWorld;
+beforeEach(async () => {
+  pods = await PodWorld.start(temporary);
+  for (const name of ['writer', 'critic', 'boss']) seedAgent(name);
+});
+afterEach(() => pods.close());
+
+function seedAgent(name: string, more: { namespace?: string; active?: boolean; handle?: string } = {}): void {
+  pods.world.api.seed(Agents, {
+    apiVersion: '',
+    kind: '',
+    metadata: { name, namespace: more.namespace ?? NAMESPACE, uid: `uid-${name}` },
+    spec: AgentSpec.parse({
+      name: name.toUpperCase(),
+      description: `The ${name}.`,
+      ...(more.handle === undefined ? {} : { handle: more.handle }),
+    }),
+    status: { active: more.active ?? true },
+  });
+}
+
+const children = () => pods.world.api.all(AgentRuns).filter(({ spec }) => spec.parent !== undefined);
+
+/** The first child run, as soon as the gateway has made it. */
+function childMade(): Promise<AgentRun> {
+  return new Promise((resolve) => {
+    const look = () => {
+      const [child] = children();
+      if (child === undefined) setImmediate(look);
+      else resolve(child);
+    };
+    look();
+  });
+}
+
+async function claimed(name: string, spec: Partial<AgentRun['spec']> = {}): Promise<RunPod> {
+  const pod = pods.world.addRun(name, spec);
+  expect((await pods.world.claim(pods.gateway, pod)).status).toBe(200);
+  return pod;
+}
+
+async function call(pod: RunPod, number: number, input: object, tool = 'call_agent') {
+  const body = { epoch: 1, call: number, tool, input };
+  return (await pods.world.post(pods.gateway, runPath(pod.namespace, pod.run, 'tool'), body, pod.token)).json;
+}
+
+test('a run waits for the run of the agent that it calls, and gets its output', async () => {
+  const parent = pods.run('helper-1', { message: '/call @writer Draft a text\n/say Got it.' });
+  const child = await childMade();
+  expect(child).toMatchObject({
+    metadata: {
+      namespace: NAMESPACE,
+      name: expect.stringMatching(/^writer-[0-9a-z]{26}$/),
+      labels: { 'boxwright.dev/agent': 'writer' },
+      finalizers: ['boxwright.dev/fold'],
+    },
+    spec: {
+      agent: 'writer',
+      agentUid: 'uid-writer',
+      message: '<agent_message from="@helper">\nDraft a text\n</agent_message>',
+      trigger: { origin: 'api' },
+      sessionTitle: 'Draft a text',
+      actor: 'run:helper-1',
+      parent: {
+        name: 'helper-1',
+        uid: pods.world.run('helper-1').metadata.uid,
+        depth: 1,
+        agents: ['helper'],
+        waits: true,
+      },
+    },
+  });
+  await pods.execute(pods.world.addJob(child));
+  expect((await parent).status).toMatchObject({ phase: 'done', output: 'Got it.' });
+  expect(await pods.calls('helper-1')).toEqual([
+    {
+      tool: 'call_agent',
+      isError: false,
+      result: {
+        runId: child.metadata.name,
+        status: 'done',
+        output: expect.stringContaining('I am the scripted engine'),
+      },
+    },
+  ]);
+});
+
+test('without waiting the answer is the id of the run', async () => {
+  await pods.run('helper-1', { message: '/call @writer & Draft a text' });
+  const [child] = children();
+  expect(child?.spec.parent?.waits).toBe(false);
+  expect(await pods.calls('helper-1')).toEqual([
+    { tool: 'call_agent', isError: false, result: { runId: child?.metadata.name, status: 'running' } },
+  ]);
+});
+
+test('a call that takes long is asked for again, and is the same call', async () => {
+  const pod = await claimed('helper-1');
+  const first = call(pod, 1, { handle: 'writer', message: 'x' });
+  const child = await childMade();
+  await pods.world.clock.advance(10_000);
+  expect(await first).toEqual({
+    result: { runId: child.metadata.name, status: 'running' },
+    isError: false,
+    again: true,
+  });
+  const second = call(pod, 1, { handle: 'writer', message: 'x' });
+  pods.world.changeRun(child.metadata.name, {
+    status: { phase: 'error', reason: 'ModelError', message: 'it broke', output: 'half' },
+  });
+  expect(await second).toEqual({
+    isError: true,
+    result: { runId: child.metadata.name, status: 'error', output: 'half', error: 'ModelError: it broke' },
+  });
+  expect(children()).toHaveLength(1);
+});
+
+test('another gateway pod finds the run of a call that was made before', async () => {
+  const pod = await claimed('helper-1');
+  const input = { handle: '@writer', message: 'x', wait: false };
+  const { result } = await call(pod, 1, input);
+  const other = pods.world.startGateway();
+  pods.world.removeGatewayPod('gateway-1');
+  const body = { epoch: 1, call: 1, tool: 'call_agent', input };
+  const reply = await pods.world.post(other, runPath(pod.namespace, pod.run, 'tool'), body, pod.token);
+  expect(reply.json['result']).toEqual(result);
+  expect(children()).toHaveLength(1);
+});
+
+test('only agents of the Box that are not at work above are there', async () => {
+  seedAgent('stranger', { namespace: 'bw-other' });
+  seedAgent('named', { handle: 'alias' });
+  const parent = { name: 'p', uid: 'p', depth: 1, agents: ['boss'], waits: true };
+  const pod = await claimed('helper-1', { parent });
+  expect(await call(pod, 1, {}, 'list_agents')).toEqual({
+    isError: false,
+    result: {
+      agents: [
+        { handle: 'alias', name: 'NAMED', description: 'The named.' },
+        { handle: 'critic', name: 'CRITIC', description: 'The critic.' },
+        { handle: 'writer', name: 'WRITER', description: 'The writer.' },
+      ],
+    },
+  });
+});
+
+test.each([
+  ['itself', 'helper', '@helper waits for this run, or is you: it cannot be called from here'],
+  ['an agent above', 'boss', '@boss waits for this run, or is you: it cannot be called from here'],
+  ['an agent of another Box', 'stranger', 'there is no agent @stranger in this Box: list_agents shows who is there'],
+  ['an inactive agent', 'lazy', '@lazy is inactive: its runs would only wait'],
+])('%s cannot be called', async (_what, handle, error) => {
+  seedAgent('stranger', { namespace: 'bw-other' });
+  seedAgent('lazy', { active: false });
+  const pod = await claimed('helper-1', { parent: { name: 'p', uid: 'p', depth: 1, agents: ['boss'], waits: true } });
+  expect(await call(pod, 1, { handle, message: 'x', wait: false })).toEqual({ isError: true, result: { error } });
+  expect(children()).toHaveLength(1);
+});
+
+test('three deep is the limit', async () => {
+  const agents = ['boss', 'critic', 'writer'];
+  const pod = await claimed('helper-1', { parent: { name: 'p', uid: 'p', depth: 3, agents, waits: true } });
+  expect(await call(pod, 1, { handle: 'writer', message: 'x' })).toEqual({
+    isError: true,
+    result: { error: 'agents can call agents 3 deep: do this yourself' },
+  });
+});
+
+test('five calls of one run are the limit', async () => {
+  const pod = await claimed('helper-1');
+  for (let number = 1; number <= 5; number++) {
+    expect(await call(pod, number, { handle: 'writer', message: 'x', wait: false })).toMatchObject({ isError: false });
+  }
+  expect(await call(pod, 6, { handle: 'critic', message: 'x', wait: false })).toEqual({
+    isError: true,
+    result: { error: 'this run has called agents 5 times, which is the limit: go on without' },
+  });
+  expect(children()).toHaveLength(5);
+});
+
+test('what a webhook run calls came from outside as well', async () => {
+  const pod = await claimed('helper-1', { trigger: { origin: 'trigger', name: 'hook', uid: 'u' } });
+  await call(pod, 1, { handle: 'writer', message: 'x', wait: false });
+  const [child] = children();
+  if (child === undefined) throw new Error('there is no child');
+  expect(child.spec.parent?.untrusted).toBe(true);
+  await pods.world.claim(pods.gateway, pods.world.addJob(child));
+  expect(pods.world.run(child.metadata.name).status?.untrusted).toBe(true);
+});
