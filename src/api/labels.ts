@@ -6,6 +6,8 @@ export const LABEL_RUN = 'boxwright.dev/run';
 export const LABEL_AGENT = 'boxwright.dev/agent';
 /** On namespaces and their contents: the Box. */
 export const LABEL_BOX = 'boxwright.dev/box';
+/** On the Job and the pod that probe whether the network enforces the policies of a Box; they are no run. */
+export const LABEL_NETWORK_PROBE = 'boxwright.dev/network-probe';
 /** On workspace namespaces. */
 export const LABEL_WORKSPACE = 'boxwright.dev/workspace';
 /** On everything that we create in a Box namespace; the admission policies guard it. */
@@ -18,10 +20,15 @@ export const ANNOTATION_REQUESTED_BY = 'boxwright.dev/requested-by';
 export const ANNOTATION_CREATED_AT = 'boxwright.dev/created-at';
 /** Marks an object whose source of truth is elsewhere: our tools refuse to write it. */
 export const ANNOTATION_MANAGED_BY = 'boxwright.dev/managed-by';
+/** On an Agent: the template and version that it was installed from, as `<templateId>@<version>`. */
+export const ANNOTATION_TEMPLATE = 'boxwright.dev/template';
 /** On a namespace: an administrator lets the Box of this name adopt it. */
 export const ANNOTATION_ADOPT = 'boxwright.dev/adopt';
 /** On a Job: the latest run of the same session, whose transcript continues in this one. */
 export const ANNOTATION_PREVIOUS_RUN = 'boxwright.dev/previous-run';
+
+/** On the Job of a network probe: digest of the policies and targets that it probes. */
+export const ANNOTATION_PROBED = 'boxwright.dev/probed';
 
 /** Holds an AgentRun until it is counted in every owner's totals. */
 export const FINALIZER_FOLD = 'boxwright.dev/fold';

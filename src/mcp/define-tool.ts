@@ -75,7 +75,7 @@ export interface Tool {
 }
 
 /** Required for clients; checked by the gate, which answers with the sentence of spec 4.2 and not with a type error. */
-const CONFIRM = z.boolean().describe('Must be true, and only after the account owner has agreed.');
+const CONFIRM = z.boolean().describe('true, once the owner has agreed.');
 
 export function defineTool<S extends z.ZodObject>(options: ToolOptions<S>): Tool {
   const { name, title, description, effect, input } = options;

@@ -39,8 +39,10 @@ function isNull(option: unknown): boolean {
   return typeof option === 'object' && option !== null && 'type' in option && option.type === 'null';
 }
 
+/** Checked at run time with a better sentence; in the list of all tools they would only cost every client its context. */
+const UNSAID = ['$schema', 'additionalProperties', 'minLength', 'maxLength', 'pattern', 'minItems', 'maxItems'];
+
 function saysNothing(key: string, value: unknown): boolean {
-  if (key === '$schema') return true;
-  if (key === 'additionalProperties') return typeof value === 'object';
+  if (UNSAID.includes(key)) return typeof value !== 'object' || key === 'additionalProperties';
   return typeof value === 'number' && Math.abs(value) === Number.MAX_SAFE_INTEGER;
 }

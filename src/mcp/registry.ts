@@ -31,6 +31,18 @@ import { listSkillsTool } from './tools/skills/list-skills.js';
 import { readSkillFileTool } from './tools/skills/read-skill-file.js';
 import { upsertSkillTool } from './tools/skills/upsert-skill.js';
 import { listSpacesTool } from './tools/spaces/list-spaces.js';
+import { addTemplateAgentTool } from './tools/templates/add-template-agent.js';
+import { createTemplateTool } from './tools/templates/create-template.js';
+import { deleteTemplateTool } from './tools/templates/delete-template.js';
+import { getTemplateTool } from './tools/templates/get-template.js';
+import { installTemplateTool } from './tools/templates/install-template.js';
+import { listTemplatesTool } from './tools/templates/list-templates.js';
+import { publishTemplateTool } from './tools/templates/publish-template.js';
+import { removeTemplateAgentTool } from './tools/templates/remove-template-agent.js';
+import { unpublishTemplateTool } from './tools/templates/unpublish-template.js';
+import { updateTemplateAgentTool } from './tools/templates/update-template-agent.js';
+import { updateTemplateTool } from './tools/templates/update-template.js';
+import { validateTemplateTool } from './tools/templates/validate-template.js';
 import { deleteTriggerTool } from './tools/triggers/delete-trigger.js';
 import { listTriggersTool } from './tools/triggers/list-triggers.js';
 import { rotateTriggerTokenTool } from './tools/triggers/rotate-trigger-token.js';
@@ -71,6 +83,18 @@ export const TOOLS: readonly Tool[] = [
   detachConnectorTool,
   setMcpServersTool,
   listModelsTool,
+  listTemplatesTool,
+  getTemplateTool,
+  createTemplateTool,
+  updateTemplateTool,
+  deleteTemplateTool,
+  addTemplateAgentTool,
+  updateTemplateAgentTool,
+  removeTemplateAgentTool,
+  validateTemplateTool,
+  publishTemplateTool,
+  unpublishTemplateTool,
+  installTemplateTool,
 ];
 
 export interface Registry {

@@ -14,6 +14,7 @@ import type { RunDeps } from '../services/runs.js';
 import type { ScopeDeps } from '../services/scope.js';
 import { startRun } from '../services/start-run.js';
 import type { StartRunDeps, StartRunRequest } from '../services/start-run.js';
+import type { TemplateDeps } from '../services/templates/find.js';
 import type { TriggerDeps } from '../services/triggers.js';
 import type { AgentView, RunView } from '../services/views.js';
 import type { WriteBarrier } from '../services/write-barrier.js';
@@ -27,6 +28,7 @@ export interface ToolServices {
   runs: RunDeps;
   skills: ChildDeps;
   schedules: ChildDeps & Pick<RunDeps, 'backlogExceeded'>;
+  templates: TemplateDeps;
   /** For test_trigger: a test fires exactly as the URL does. */
   fire: FireDeps;
 }
@@ -62,6 +64,15 @@ export function createToolServices(options: ToolServicesOptions): ToolServices {
     },
     skills: { ...scope, barrier, randomHex },
     schedules: { ...scope, barrier, randomHex, backlogExceeded },
+    templates: {
+      ...scope,
+      barrier,
+      waiter: options.agentWaiter,
+      randomHex,
+      keyring,
+      backlogExceeded,
+      startRun: boundStartRun(options),
+    },
     fire: { startRun: boundStartRun(options), backlog: liveRuns, clock },
   };
 }

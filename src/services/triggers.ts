@@ -4,7 +4,7 @@ import { API_VERSION } from '../api/define-resource.js';
 import { ANNOTATION_REQUESTED_BY, LABEL_AGENT } from '../api/labels.js';
 import { childName, slugFromName } from '../api/names.js';
 import { totalsOf } from '../api/totals.js';
-import { AgentTriggers } from '../api/v1alpha1/agent-trigger.js';
+import { AgentTriggers, MAX_TRIGGER_BODY_BYTES } from '../api/v1alpha1/agent-trigger.js';
 import type { AgentTrigger, TriggerMethod } from '../api/v1alpha1/agent-trigger.js';
 import { isAlreadyExists, isNotFound } from '../kube/errors.js';
 import { deleteChild } from './agent-children.js';
@@ -17,12 +17,6 @@ import { UserError } from './user-error.js';
 import { isoTime, projectTrigger } from './views.js';
 import type { AgentView, TriggerView } from './views.js';
 import type { WriteBarrier } from './write-barrier.js';
-
-/**
- * Longest instruction in bytes: with 64 KB of payload and the block around it the message stays below the 128 KiB of a
- * run, so that a call can never fail because of its trigger.
- */
-export const MAX_TRIGGER_BODY_BYTES = 60 * 1024;
 
 export interface TriggerDeps extends ScopeDeps {
   barrier: WriteBarrier;
@@ -44,7 +38,8 @@ export function listTriggerSummaries(deps: Pick<ScopeDeps, 'caches'>, agent: Age
   }));
 }
 
-function triggersOf({ caches }: Pick<ScopeDeps, 'caches'>, agent: AgentView): TriggerView[] {
+/** The triggers of an agent that are not being deleted, by slug. */
+export function triggersOf({ caches }: Pick<ScopeDeps, 'caches'>, agent: AgentView): TriggerView[] {
   return caches.AgentTrigger.byIndex(INDEX.triggersOfAgent, `${agent.namespace}/${agent.name}`)
     .filter((trigger) => !trigger.deleting)
     .sort((a, b) => compare(a.slug, b.slug));
@@ -99,7 +94,9 @@ export interface TriggerInput {
 /** Creates (no slug) or updates a trigger; at most one write. */
 export async function upsertTrigger(deps: TriggerDeps, caller: Caller, id: string, input: TriggerInput) {
   if (input.body !== undefined && Buffer.byteLength(input.body) > MAX_TRIGGER_BODY_BYTES) {
-    throw new UserError(`argument "body" must have at most ${MAX_TRIGGER_BODY_BYTES} bytes`);
+    throw new UserError(
+      `argument "body" must have at most ${MAX_TRIGGER_BODY_BYTES} bytes (60 KiB), so that the payload of a call fits beside it`,
+    );
   }
   const agent = await findAgent(deps, caller, id);
   return input.slug === undefined
@@ -148,7 +145,7 @@ async function createTrigger(deps: TriggerDeps, caller: Caller, agent: AgentView
   }
 }
 
-function currentKey(deps: TriggerDeps): string {
+export function currentKey(deps: Pick<TriggerDeps, 'keyring'>): string {
   const keyring = deps.keyring();
   if (keyring === undefined)
     throw new UserError('trigger URLs cannot be signed yet: the keyring is not there; try again in a moment');

@@ -2,6 +2,8 @@
  * The real MCP application on the in-memory API server: two workspaces, keys, Boxes and agents. Tests post raw HTTP at it
  * and see every read and write that a call made.
  */
+import { createHash } from 'node:crypto';
+import { gzipSync } from 'node:zlib';
 import type { Express } from 'express';
 import { Registry as PromRegistry } from 'prom-client';
 import request from 'supertest';
@@ -21,6 +23,8 @@ import type { Agent } from '../../src/api/v1alpha1/agent.js';
 import { APIKeySpec, APIKeys } from '../../src/api/v1alpha1/api-key.js';
 import type { APIKey } from '../../src/api/v1alpha1/api-key.js';
 import { BoxSpec, Boxes } from '../../src/api/v1alpha1/box.js';
+import { AgentTemplateParts, AgentTemplateSpec, AgentTemplates } from '../../src/api/v1alpha1/agent-template.js';
+import type { AgentTemplate } from '../../src/api/v1alpha1/agent-template.js';
 import { Connectors } from '../../src/api/v1alpha1/connector.js';
 import { WorkspaceSpec, Workspaces } from '../../src/api/v1alpha1/workspace.js';
 import { SHIPPED_CONNECTORS } from '../../src/connectors/catalog.js';
@@ -42,6 +46,7 @@ import { KeyedWaiter } from '../../src/services/keyed-waiter.js';
 import type { AgentView, ApiKeyView, RunView } from '../../src/services/views.js';
 import type { Write } from '../../src/services/write-barrier.js';
 import { packFiles } from '../../src/skills/archive.js';
+import { AgentSnapshot } from '../../src/templates/snapshot.js';
 import { FakeClock } from './fake-clock.js';
 import { RecordingApi } from './recording-api.js';
 
@@ -131,7 +136,7 @@ export class McpHarness {
         ...RESOURCE,
         kind: 'Workspace',
         metadata: { name: workspace },
-        spec: WorkspaceSpec.parse({}),
+        spec: WorkspaceSpec.parse({ expertSandbox: true }),
       });
       for (const key of keys) this.seedKey(workspace, key, { readOnly: key === READ_ONLY_KEY });
       this.seedBox(`${workspace}-box`, workspace);
@@ -174,6 +179,46 @@ export class McpHarness {
     for (const { slug, spec } of SHIPPED_CONNECTORS.filter((one) => ['github', 'deepwiki'].includes(one.slug))) {
       this.api.seed(Connectors, { ...RESOURCE, kind: 'Connector', metadata: { name: slug }, spec });
     }
+  }
+
+  /** A template with one agent, `writer`, that nobody has: its draft, and version 1 of it when `published`. */
+  seedTemplate(
+    workspace: string,
+    name: string,
+    more: { agents?: Partial<AgentSnapshot>[]; spec?: object; metadata?: object; published?: boolean } = {},
+  ): AgentTemplate {
+    const namespace = `bw-ws-${workspace}`;
+    const agents = (more.agents ?? [{}]).map((agent) => templateAgent(agent));
+    const text = JSON.stringify({ format: 1, agents });
+    const content = `content-${name}`;
+    const draft = {
+      content,
+      parts: 1,
+      sha256: createHash('sha256').update(text).digest('hex'),
+      agents: agents.length,
+    };
+    const data = gzipSync(text).toString('base64');
+    this.api.seed(AgentTemplateParts, {
+      ...RESOURCE,
+      kind: 'AgentTemplatePart',
+      metadata: { namespace, name: `${name}.${content}.0` },
+      spec: { template: name, content, part: 0, bytes: data.length, data },
+    });
+    const meta = { name: 'Writers', description: 'Writes texts.', category: 'office', tags: ['text'] };
+    const version = { ...draft, ...meta, version: 1, publishedAt: '2026-04-30T10:00:00.000Z' };
+    const isPublished = more.published ?? true;
+    return this.api.seed(AgentTemplates, {
+      ...RESOURCE,
+      kind: 'AgentTemplate',
+      metadata: { namespace, name, ...more.metadata },
+      spec: AgentTemplateSpec.parse({
+        ...meta,
+        draft,
+        published: isPublished ? [version] : [],
+        listed: isPublished,
+        ...more.spec,
+      }),
+    });
   }
 
   seedTrigger(
@@ -296,4 +341,20 @@ export class McpHarness {
   requests(): string[] {
     return [...this.api.reads, ...this.api.writes].map(({ verb, resource }) => `${verb} ${resource}`);
   }
+}
+
+/** What a template keeps of an agent. */
+export function templateAgent(more: Partial<AgentSnapshot> = {}): AgentSnapshot {
+  return AgentSnapshot.parse({
+    id: 'ta-1',
+    sourceAgentId: 'acme-box.writer',
+    sourceUid: 'uid-of-the-writer',
+    capturedAt: '2026-04-30T09:00:00.000Z',
+    handle: 'writer',
+    skills: [],
+    schedules: [],
+    triggers: [],
+    ...more,
+    spec: AgentSpec.parse({ name: 'Writer', soul: 'You write.', ...more.spec }),
+  });
 }

@@ -108,12 +108,48 @@ test('the order of the list is fixed', () => {
     'detach_connector',
     'set_mcp_servers',
     'list_models',
+    'list_templates',
+    'get_template',
+    'create_template',
+    'update_template',
+    'delete_template',
+    'add_template_agent',
+    'update_template_agent',
+    'remove_template_agent',
+    'validate_template',
+    'publish_template',
+    'unpublish_template',
+    'install_template',
   ]);
 });
 
 test('the list is small enough for the context of a model', () => {
-  // 45 tools have 32 KiB: on average 728 bytes each, and these are the larger ones.
-  expect(createRegistry().list.length).toBeLessThan(TOOLS.length * 1100);
+  expect(createRegistry().list.length).toBeLessThanOrEqual(32_000);
+});
+
+test('there are 45 tools, 12 of them for templates; seven need confirm', () => {
+  expect(TOOLS).toHaveLength(45);
+  expect(TOOLS.filter(({ name }) => name.includes('template'))).toHaveLength(12);
+  expect(TOOLS.filter(({ gate }) => gate !== undefined).map(({ name }) => name)).toEqual(
+    TOOLS.map(({ name }) => name).filter((name) => name.includes('template')),
+  );
+  expect(TOOLS.filter(({ confirm }) => confirm).map(({ name }) => name)).toEqual([
+    'delete_agent',
+    'delete_trigger',
+    'delete_skill',
+    'delete_schedule',
+    'detach_connector',
+    'delete_template',
+    'remove_template_agent',
+  ]);
+});
+
+test('two requests for each tool say which one is right for them', () => {
+  const requests = JSON.parse(readFileSync('test/tool-choice.json', 'utf8')) as { request: string; tool: string }[];
+  expect(new Set(requests.map(({ request }) => request)).size).toBe(requests.length);
+  const counts = Object.fromEntries(TOOLS.map(({ name }) => [name, 0]));
+  for (const { tool } of requests) counts[tool] = (counts[tool] ?? 0) + 1;
+  expect(counts).toEqual(Object.fromEntries(TOOLS.map(({ name }) => [name, 2])));
 });
 
 test('two tools of one name are refused', () => {

@@ -11,6 +11,7 @@ import { apiError } from '../builders/recording-api.js';
 import { KEY, McpHarness, OTHER_KEY, PUBLIC_URL, READ_ONLY_KEY } from '../builders/mcp-harness.js';
 
 const AGENT = 'acme-box.greeter';
+const TEMPLATE = 'acme.writers';
 const AGENT_NOT_FOUND =
   'agent not found: there is no agent with this agentId in this workspace; list_agents shows the agents';
 const URL = new RegExp(`^${PUBLIC_URL}/api/t/acme-box\\.greeter/[a-z0-9-]+/[A-Za-z0-9_-]{43}$`);
@@ -64,6 +65,18 @@ function goodArguments(): Record<string, Record<string, unknown>> {
     detach_connector: { agentId: AGENT, slug: 'deepwiki', confirm: true },
     set_mcp_servers: { agentId: AGENT, servers: [{ name: 'docs', url: 'https://mcp.example.com/mcp' }] },
     list_models: {},
+    list_templates: {},
+    get_template: { templateId: TEMPLATE },
+    create_template: { name: 'Team', agentIds: [AGENT] },
+    update_template: { templateId: TEMPLATE, description: 'Better.' },
+    delete_template: { templateId: TEMPLATE, confirm: true },
+    add_template_agent: { templateId: TEMPLATE, agentId: AGENT },
+    update_template_agent: { templateId: TEMPLATE, templateAgentId: 'ta-1', soul: 'You write well.' },
+    remove_template_agent: { templateId: TEMPLATE, templateAgentId: 'ta-1', confirm: true },
+    validate_template: { templateId: TEMPLATE },
+    publish_template: { templateId: TEMPLATE },
+    unpublish_template: { templateId: TEMPLATE },
+    install_template: { templateId: TEMPLATE },
     list_schedules: { agentId: AGENT },
     upsert_schedule: { agentId: AGENT, slug: 'daily', enabled: false },
     run_schedule_now: { agentId: AGENT, slug: 'daily' },
@@ -77,6 +90,7 @@ function seedRunAndTrigger(): void {
   harness.seedSkill('acme-box', 'greeter', 'notes', { files: { 'a.txt': 'text' } });
   harness.seedSchedule('acme-box', 'greeter', 'daily');
   harness.seedConnectors();
+  harness.seedTemplate('acme', 'writers');
   harness.seedAgent('acme-box', 'greeter', { spec: { connectors: ['deepwiki'] } });
   harness.api.clearRecords();
 }
@@ -117,6 +131,33 @@ describe('every tool', () => {
     ['detach_connector', ['get agents', 'patch agents']],
     ['set_mcp_servers', ['get agents', 'patch agents']],
     ['list_models', []],
+    ['list_templates', []],
+    ['get_template', ['get agenttemplateparts']],
+    ['validate_template', ['get agenttemplateparts']],
+    [
+      'create_template',
+      [
+        'get agents',
+        'get agentskills',
+        'get agenttemplates',
+        'create agenttemplates',
+        'create agenttemplateparts',
+        'patch agenttemplates',
+      ],
+    ],
+    ['update_template', ['get agenttemplates', 'patch agenttemplates']],
+    ['unpublish_template', ['get agenttemplates', 'patch agenttemplates']],
+    // The published version still points to the former content: nothing is removed.
+    [
+      'update_template_agent',
+      ['get agenttemplates', 'get agenttemplateparts', 'create agenttemplateparts', 'patch agenttemplates'],
+    ],
+    ['publish_template', ['get agenttemplates', 'get agenttemplateparts']],
+    ['delete_template', ['delete agenttemplates', 'delete agenttemplateparts']],
+    [
+      'install_template',
+      ['get agenttemplateparts', 'get agenttemplates', 'create agents', 'patch agenttemplates/status'],
+    ],
   ])('%s costs %j', async (name, requests) => {
     seedRunAndTrigger();
     harness.controllerSays({ active: true });

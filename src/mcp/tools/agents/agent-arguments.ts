@@ -15,22 +15,22 @@ const SETUP_PROMPT = 'setup.prompt is required when setup.required is true';
 export const agentFields = {
   soul: AgentSpec.shape.soul.unwrap().optional().describe('System prompt in markdown.'),
   description: AgentSpec.shape.description.unwrap().optional().describe('One line about the agent.'),
-  provider: Provider.optional().describe('Model vendor; boxwright (default) is what the Box provides.'),
-  model: z.string().min(1).max(128).optional().describe("Model name; the provider's default when omitted."),
-  temperature: z.number().min(0).max(2).optional().describe('Sampling temperature, 0 to 2.'),
-  stepLimit: z.int().min(1).max(500).optional().describe('Most tool-calling steps in one run.'),
-  tools: flags(TOOL_FAMILIES).optional().describe('Capability families to switch off or on; all are on by default.'),
+  provider: Provider.optional().describe('boxwright = what the Box provides.'),
+  model: z.string().min(1).max(128).optional().describe("The provider's default when omitted."),
+  temperature: z.number().min(0).max(2).optional().describe('Sampling temperature.'),
+  stepLimit: z.int().min(1).max(500).optional().describe('Most tool-calling steps a run.'),
+  tools: flags(TOOL_FAMILIES).optional().describe('Capability families; all on by default.'),
   selfImprovement: flags(SELF_IMPROVEMENT_FLAGS)
     .optional()
-    .describe('What the agent may change about itself; everything is on by default.'),
+    .describe('What it may change about itself; all on by default.'),
   setup: z
     .object({
-      required: z.boolean().describe('Whether the guided setup must run after an install from a template.'),
-      prompt: z.string().max(16_384).optional().describe('Instructions to the agent; needed when required is true.'),
+      required: z.boolean(),
+      prompt: z.string().max(16_384).optional(),
     })
     .refine((setup) => !setup.required || (setup.prompt ?? '') !== '', { error: SETUP_PROMPT })
     .optional()
-    .describe('Guided setup that runs when somebody installs the agent from a template.'),
+    .describe('Guided setup after an install; required needs a prompt.'),
 };
 
 const orDefault = 'null = back to the default.';
@@ -38,12 +38,17 @@ const orDefault = 'null = back to the default.';
 /** The fields of {@link agentFields} in an update: null stands for the default where an agent can be without a value. */
 export const agentUpdateFields = {
   name: AgentSpec.shape.name.optional().describe('Display name; the handle stays.'),
-  handle: z.string().min(1).optional().describe('Call key; a change breaks every @handle in other prompts.'),
+  handle: z.string().min(1).optional().describe('Call key; a change breaks @handle elsewhere.'),
   ...agentFields,
   description: AgentSpec.shape.description.unwrap().nullable().optional().describe('One line; null empties it.'),
-  model: z.string().min(1).max(128).nullable().optional().describe(`Model name; ${orDefault}`),
-  temperature: z.number().min(0).max(2).nullable().optional().describe(`0 to 2; ${orDefault}`),
-  stepLimit: z.int().min(1).max(500).nullable().optional().describe(`Most steps in one run; ${orDefault}`),
-  tools: agentFields.tools.describe('Families to switch on or off; the others stay.'),
-  selfImprovement: agentFields.selfImprovement.describe('Flags to switch; the others stay.'),
+  model: z.string().min(1).max(128).nullable().optional().describe(orDefault),
+  temperature: z.number().min(0).max(2).nullable().optional().describe(orDefault),
+  stepLimit: z.int().min(1).max(500).nullable().optional().describe(orDefault),
+  tools: agentFields.tools.describe('Only those passed change.'),
+  selfImprovement: agentFields.selfImprovement.describe('Only those passed change.'),
 };
+
+/** The same fields in update_template_agent: what they mean stands in update_agent already. */
+export const templateAgentUpdateFields = Object.fromEntries(
+  Object.entries(agentUpdateFields).map(([name, field]) => [name, field.describe('See update_agent.')]),
+) as typeof agentUpdateFields;

@@ -12,9 +12,9 @@ export const createAgentTool = defineTool({
   refused: { handle: 'the handle comes from name; change it later with update_agent' },
   input: z.object({
     name: z.string().min(1).max(128).describe('Display name.'),
-    spaceId: z.string().min(1).optional().describe('Box for the agent, from list_spaces; optional with a single Box.'),
+    spaceId: z.string().min(1).optional().describe('From list_spaces; optional with a single Box.'),
     ...agentFields,
-    connectors: z.array(z.string()).optional().describe('Catalog slugs of connectors to attach.'),
+    connectors: z.array(z.string()).optional().describe('Slugs, from search_connectors.'),
   }),
   handler: (input, { caller, services }) => createAgent(services.agents, caller, input),
 });

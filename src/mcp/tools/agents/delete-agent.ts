@@ -7,7 +7,7 @@ export const deleteAgentTool = defineTool({
   name: 'delete_agent',
   title: 'Delete agent',
   description:
-    'Deletes an agent for good with its skills, schedules, triggers, memory, files, runs and conversations; running runs are cancelled and its URLs die at once.',
+    'Deletes an agent for good with its skills, schedules, triggers, memory, files and runs; its URLs die at once.',
   effect: 'destructive',
   confirm: true,
   input: z.object({ agentId: agentIdArgument }),

@@ -9,7 +9,7 @@ export const listAgentsTool = defineTool({
     'Lists the agents of the workspace, newest first, with id, handle and status. The id is the agentId of every other tool.',
   effect: 'read',
   input: z.object({
-    spaceId: z.string().min(1).optional().describe('Only agents of this Box; all Boxes when omitted.'),
+    spaceId: z.string().min(1).optional().describe('Only this Box.'),
   }),
   handler: ({ spaceId }, { caller, services }) => ({ agents: listAgents(services.scope, caller, spaceId) }),
 });

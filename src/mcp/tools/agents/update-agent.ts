@@ -8,7 +8,7 @@ export const updateAgentTool = defineTool({
   name: 'update_agent',
   title: 'Update agent',
   description:
-    'Changes the passed fields of an agent and no others; soul is replaced as a whole, so read it with get_agent first. updated names what changed. Connectors: attach_connector; MCP servers: set_mcp_servers.',
+    'Changes the passed fields of an agent only; soul is replaced as a whole, so read it with get_agent first. Connectors: attach_connector; MCP servers: set_mcp_servers.',
   effect: 'destructive',
   idempotent: true,
   refused: {

@@ -8,7 +8,7 @@ export const attachConnectorTool = defineTool({
   name: 'attach_connector',
   title: 'Attach connector',
   description:
-    'Connects an agent to a service of the catalog. nextStep is the command with which a person gives the missing credential; never ask for the credential itself. Repeating it changes nothing. For a server outside the catalog use set_mcp_servers.',
+    'Connects an agent to a service of the catalog. nextStep is the command with which a person gives a missing credential; never ask for the credential itself. Servers outside the catalog: set_mcp_servers.',
   effect: 'write',
   idempotent: true,
   input: z.object({ agentId: agentIdArgument, slug: connectorSlugArgument }),

@@ -1,8 +1,4 @@
 /** Arguments of the connector tools. */
 import { z } from 'zod';
 
-export const connectorSlugArgument = z
-  .string()
-  .min(1)
-  .max(63)
-  .describe('Slug of the connector, from search_connectors.');
+export const connectorSlugArgument = z.string().min(1).max(63).describe('From search_connectors.');

@@ -7,8 +7,7 @@ import { connectorSlugArgument } from './connector-arguments.js';
 export const detachConnectorTool = defineTool({
   name: 'detach_connector',
   title: 'Detach connector',
-  description:
-    'Takes a connector away from an agent: its next runs do not have the tools of that service. The credential in the Secret stays.',
+  description: 'Takes a connector from an agent: its next runs lack the tools of that service. The credential stays.',
   effect: 'destructive',
   confirm: true,
   input: z.object({ agentId: agentIdArgument, slug: connectorSlugArgument }),

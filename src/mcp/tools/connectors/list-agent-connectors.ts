@@ -7,7 +7,7 @@ export const listAgentConnectorsTool = defineTool({
   name: 'list_agent_connectors',
   title: 'List connectors of an agent',
   description:
-    'Lists the connectors attached to one agent with their status (active, needs_auth, needs_config) and the credentials that are missing. The whole catalog is in search_connectors.',
+    'Lists the connectors of one agent with status (active, needs_auth, needs_config) and missing credentials. The catalog is in search_connectors.',
   effect: 'read',
   input: z.object({ agentId: agentIdArgument }),
   handler: ({ agentId }, { caller, services }) => listAgentConnectors(services.scope, caller, agentId),

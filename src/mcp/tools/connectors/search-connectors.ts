@@ -6,10 +6,10 @@ export const searchConnectorsTool = defineTool({
   name: 'search_connectors',
   title: 'Search connector catalog',
   description:
-    'Searches the catalog of connectors (remote MCP servers such as GitHub or Linear) and says which credentials each needs. Attach one by its slug with attach_connector; what an agent has already is in list_agent_connectors.',
+    'Searches the catalog of connectors (remote MCP servers such as GitHub or Linear) with the credentials that each needs. Attach one with attach_connector; what an agent has is in list_agent_connectors.',
   effect: 'read',
   input: z.object({
-    query: z.string().max(200).default('').describe('Words to look for; all connectors when empty.'),
+    query: z.string().max(200).default('').describe('Words to look for.'),
     category: z.string().max(64).optional().describe('Only this category.'),
     limit: z.int().min(1).max(200).default(20).describe('Most connectors to return.'),
   }),

@@ -12,7 +12,7 @@ const server = z.object({
     .string()
     .max(32)
     .regex(MCP_SERVER_NAME, 'must have letters, digits, _ and -, and begin with a letter or digit')
-    .describe('Unique name; letters, digits, _ and -.'),
+    .describe('Letters, digits, _ and -.'),
   transport: z.enum(MCP_TRANSPORTS).default('http'),
   url: z.string().max(2048).optional().describe('For http: an https address.'),
   headers: texts.optional().describe('For http. Credentials only as "${NAME}".'),
@@ -26,7 +26,7 @@ export const setMcpServersTool = defineTool({
   name: 'set_mcp_servers',
   title: 'Set MCP servers',
   description:
-    'Replaces the list of own MCP servers of an agent; read it with get_agent first and pass what shall stay. [] removes all. ${NAME} stands for key NAME of the Secret <agent>-secrets. For services of the catalog use attach_connector.',
+    'Replaces the list of own MCP servers of an agent: read it with get_agent and pass what shall stay too. ${NAME} stands for key NAME of Secret <agent>-secrets. Services of the catalog: attach_connector.',
   effect: 'destructive',
   idempotent: true,
   input: z.object({

@@ -7,11 +7,11 @@ export const listMemoriesTool = defineTool({
   name: 'list_memories',
   title: 'List memories',
   description:
-    'Lists the durable notes that an agent has written for itself, newest first. They are what it remembers across conversations; what was said is in get_session. Notes are written by the agent only.',
+    'Lists the durable notes that an agent has written for itself, newest first: what it remembers across conversations. What was said is in get_session.',
   effect: 'read',
   input: z.object({
     agentId: agentIdArgument,
-    query: z.string().max(256).optional().describe('Only notes with all these words, in any case.'),
+    query: z.string().max(256).optional().describe('Words to look for.'),
     limit: z.int().min(1).max(500).default(100).describe('Most notes to return.'),
   }),
   handler: ({ agentId, ...query }, { caller, services }) => listMemories(services.scope, caller, agentId, query),

@@ -8,7 +8,7 @@ export const listModelsTool = defineTool({
   name: 'list_models',
   title: 'List models',
   description:
-    'Lists the models that agents of a Box can name as provider and model, with prices, context window and whether runs can use them. Ask it before create_agent or update_agent change a model.',
+    'Lists providers and models for agents of a Box with prices, context window and availability. Ask it before create_agent or update_agent set a model.',
   effect: 'read',
   input: z.object({
     spaceId: spaceIdArgument,

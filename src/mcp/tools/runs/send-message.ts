@@ -7,13 +7,13 @@ export const sendMessageTool = defineTool({
   name: 'send_message',
   title: 'Send message',
   description:
-    'Sends a message to an agent, waits and returns the run with its output. Many clients stop waiting after 60 seconds: pass waitSeconds 45; if status is still running, read it with get_run and do not send again.',
+    'Sends a message to an agent and waits for the run with its output. Many clients stop after 60 seconds: pass waitSeconds 45. If this call times out, do not resend: call list_runs; still running: get_run.',
   effect: 'run',
   input: z.object({
     agentId: agentIdArgument,
     message: z.string().min(1).describe('What to tell the agent, at most 128 KiB.'),
-    sessionId: z.string().min(1).optional().describe('Continues this conversation; omit to start a new one.'),
-    waitSeconds: waitSecondsArgument.default(120).describe('How long to wait for the end of the run.'),
+    sessionId: z.string().min(1).optional().describe('Continues this conversation.'),
+    waitSeconds: waitSecondsArgument.default(120).describe('Seconds to wait for the end.'),
   }),
   handler: ({ agentId, message, sessionId, waitSeconds }, { caller, services, gone }) =>
     sendMessage(services.runs, caller, agentId, { message, sessionId, waitMs: waitSeconds * 1000, gone }),

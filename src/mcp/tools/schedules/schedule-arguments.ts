@@ -1,4 +1,4 @@
 /** Arguments that several schedule tools take. */
 import { z } from 'zod';
 
-export const scheduleSlugArgument = z.string().min(1).describe('Slug of the schedule, from list_schedules.');
+export const scheduleSlugArgument = z.string().min(1).describe('From list_schedules.');

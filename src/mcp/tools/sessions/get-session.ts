@@ -7,7 +7,7 @@ export const getSessionTool = defineTool({
   name: 'get_session',
   title: 'Get session',
   description:
-    'Returns what user and agent said in one conversation, oldest first, over all its runs; texts are cut at 4,000 characters. Page back with offset = nextOffset. For tool calls or a full output use get_run.',
+    'Returns what user and agent said in one conversation, oldest first, cut at 4,000 characters a text. Page back with offset = nextOffset. For tool calls or full outputs use get_run.',
   effect: 'read',
   input: z.object({
     agentId: agentIdArgument,

@@ -7,11 +7,11 @@ export const listSessionsTool = defineTool({
   name: 'list_sessions',
   title: 'List sessions',
   description:
-    'Lists the conversations of an agent, the latest first, with title and number of runs. Use it to find a sessionId for get_session, or to continue one with send_message. Single executions are in list_runs.',
+    'Lists the conversations of an agent, latest first. Use it to find a sessionId for get_session or send_message. Single executions are in list_runs.',
   effect: 'read',
   input: z.object({
     agentId: agentIdArgument,
-    pending: z.boolean().default(false).describe('true: only sessions that wait for an answer.'),
+    pending: z.boolean().default(false).describe('Only those that wait for an answer.'),
     limit: z.int().min(1).max(200).default(20).describe('Most sessions to return.'),
   }),
   handler: ({ agentId, ...query }, { caller, services }) => listSessions(services.scope, caller, agentId, query),

@@ -8,7 +8,7 @@ export const readSkillFileTool = defineTool({
   name: 'read_skill_file',
   title: 'Read skill file',
   description:
-    'Returns the content of one file of a skill, 100,000 characters a page: call again with offset = nextOffset until it is null. Files that are not text come as base64. The instructions themselves are in get_skill.',
+    'Returns one file of a skill, 100,000 characters a page: call again with offset = nextOffset until it is null. The instructions are in get_skill.',
   effect: 'read',
   input: z.object({
     agentId: agentIdArgument,

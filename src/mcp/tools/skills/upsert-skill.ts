@@ -14,16 +14,14 @@ export const upsertSkillTool = defineTool({
   name: 'upsert_skill',
   title: 'Create or update skill',
   description:
-    'Gives an agent a skill in the Agent Skills format (omit slug; name, description and body are required) or changes one (pass its slug). What is not passed stays: files are added or replaced by path. All or nothing.',
+    'Gives an agent a skill in the Agent Skills format (omit slug; needs name, description and body) or changes one (pass slug). What is not passed stays; files are added or replaced by path.',
   effect: 'write',
   input: z.object({
     agentId: agentIdArgument,
-    slug: z.string().min(1).optional().describe('Omit to create; an existing slug updates that skill.'),
-    name: AgentSkillSpec.shape.name.optional().describe('Required to create; the slug comes from it.'),
-    description: AgentSkillSpec.shape.description
-      .optional()
-      .describe('Required to create: what it is for and when to use it; the agent chooses by it.'),
-    body: z.string().min(1).optional().describe('Required to create: the instructions in markdown, no front matter.'),
+    slug: z.string().min(1).optional().describe('Omit to create.'),
+    name: AgentSkillSpec.shape.name.optional().describe('To create; the slug comes from it.'),
+    description: AgentSkillSpec.shape.description.optional().describe('To create: what it is for and when to use it.'),
+    body: z.string().min(1).optional().describe('To create: the instructions in markdown, no front matter.'),
     files: z.array(file).max(100).optional().describe('Files to add or replace; 1 MiB and 100 files a skill.'),
     removeFiles: z.array(z.string().min(1)).max(100).optional().describe('Paths of files to remove.'),
   }),

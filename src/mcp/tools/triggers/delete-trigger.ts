@@ -7,7 +7,7 @@ export const deleteTriggerTool = defineTool({
   name: 'delete_trigger',
   title: 'Delete trigger',
   description:
-    'Deletes a trigger; its URL stops working at once and cannot be had back. To stop it for a while use upsert_trigger with enabled false; for a leaked URL use rotate_trigger_token.',
+    'Deletes a trigger; its URL dies at once and cannot be had back. To pause it use upsert_trigger with enabled false; for a leaked URL rotate_trigger_token.',
   effect: 'destructive',
   confirm: true,
   input: z.object({ agentId: agentIdArgument, slug: slugArgument }),

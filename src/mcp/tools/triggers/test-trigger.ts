@@ -19,17 +19,17 @@ const input = z.object({
   body: z
     .union([z.string(), z.looseObject({})])
     .optional()
-    .describe('Payload: a text, or an object that is sent as JSON; at most 1 MB. Empty when omitted.'),
-  method: TriggerMethod.optional().describe('HTTP method; the first one that the trigger accepts when omitted.'),
-  query: z.string().max(8192).optional().describe('Query string without the leading question mark.'),
-  contentType: z.string().max(256).optional().describe('application/json by default when the body is JSON.'),
+    .describe('Payload; an object is sent as JSON; at most 1 MB.'),
+  method: TriggerMethod.optional().describe('The first accepted one when omitted.'),
+  query: z.string().max(8192).optional().describe('Without ?.'),
+  contentType: z.string().max(256).optional().describe('JSON by default.'),
 });
 
 export const testTriggerTool = defineTool({
   name: 'test_trigger',
   title: 'Test trigger',
   description:
-    'Fires a trigger for real, as a call of its URL would: it starts a run and counts as a fire. Returns the runId; read the outcome with get_run. Fails on a disabled trigger or a method that it does not accept.',
+    'Fires a trigger for real, as a call of its URL would: it starts a run and counts. Returns the runId for get_run. Fails on a disabled trigger or a wrong method.',
   effect: 'run',
   input,
   handler: testTrigger,

@@ -8,13 +8,13 @@ export const upsertTriggerTool = defineTool({
   name: 'upsert_trigger',
   title: 'Create or update trigger',
   description:
-    'Creates a webhook trigger (omit slug; name and body are required) or updates one (pass its slug; only passed fields change). Returns its secret URL. The caller’s payload is appended to body. A trigger cannot be renamed.',
+    'Creates a webhook trigger (omit slug; needs name and body) or updates one (pass slug; only passed fields change). Returns its secret URL. The caller’s payload is appended to body. No renaming.',
   effect: 'write',
   input: z.object({
     agentId: agentIdArgument,
-    slug: z.string().min(1).optional().describe('Omit to create; an existing slug updates that trigger.'),
-    name: AgentTriggerSpec.shape.name.optional().describe('Required to create; slug and URL come from it.'),
-    body: z.string().min(1).optional().describe('Required to create: the instruction to the agent, at most 60 KiB.'),
+    slug: z.string().min(1).optional().describe('Omit to create.'),
+    name: AgentTriggerSpec.shape.name.optional().describe('To create; slug and URL come from it.'),
+    body: z.string().min(1).optional().describe('To create: the instruction, at most 60 KiB.'),
     methods: z.array(TriggerMethod).min(1).optional().describe('HTTP methods that fire it; POST by default.'),
     description: z.string().max(1024).optional().describe('One line about the trigger.'),
     enabled: z.boolean().optional().describe('false makes the URL answer like a missing one.'),

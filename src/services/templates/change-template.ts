@@ -1,0 +1,113 @@
+/** Changing a template so that no change of anybody else is lost: new content first, then one patch of the version read. */
+import { ANNOTATION_REQUESTED_BY } from '../../api/labels.js';
+import { AgentTemplates } from '../../api/v1alpha1/agent-template.js';
+import type { AgentTemplate, TemplateContent } from '../../api/v1alpha1/agent-template.js';
+import { KubeApiError, isConflict, isNotFound } from '../../kube/errors.js';
+import { isoNow } from '../../runtime/clock.js';
+import type { AgentSnapshot } from '../../templates/snapshot.js';
+import type { Caller } from '../key-check.js';
+import { kubeCall, refuseGitOps } from '../scope.js';
+import { UserError } from '../user-error.js';
+import { projectTemplate } from '../views.js';
+import type { TemplateView } from '../views.js';
+import { ContentGoneError, deleteContent, placeOf, readContent, writeContent } from './content-store.js';
+import { TEMPLATE_NOT_FOUND, readTemplate } from './find.js';
+import type { TemplateDeps } from './find.js';
+
+const MAX_ATTEMPTS = 8;
+
+export interface TemplateChange {
+  /** JSON merge patch of the spec. */
+  spec?: Partial<AgentTemplate['spec']>;
+  /** A new content for the draft. */
+  agents?: readonly AgentSnapshot[];
+}
+
+/** The template as it is stored; reads its draft when asked. */
+export interface TemplateState {
+  view: TemplateView;
+  spec: AgentTemplate['spec'];
+  draft: () => Promise<AgentSnapshot[]>;
+}
+
+type ChangeDeps = Pick<TemplateDeps, 'api' | 'clock' | 'barrier'>;
+
+/**
+ * One GET, the parts, and one PATCH when `decide` returns a change; again after a conflict. Answers with the template when
+ * every API pod has seen it. Contents that nothing points to any more are removed behind it.
+ */
+export async function changeTemplate(
+  deps: ChangeDeps,
+  caller: Caller,
+  known: TemplateView,
+  decide: (state: TemplateState) => Promise<TemplateChange | undefined> | TemplateChange | undefined,
+): Promise<TemplateView> {
+  for (let attempt = 1; ; attempt++) {
+    const template = await readTemplate(deps, known);
+    if (template === undefined || template.metadata.uid !== known.uid) throw new UserError(TEMPLATE_NOT_FOUND);
+    const view = projectTemplate(template);
+    refuseGitOps(view);
+    try {
+      const draft = () => readContent(deps, known, template.spec.draft);
+      const change = await decide({ view, spec: template.spec, draft });
+      return change === undefined ? view : await apply(deps, caller, template, change);
+    } catch (error) {
+      const isLate = isConflict(error) || error instanceof ContentGoneError;
+      if (!isLate || attempt === MAX_ATTEMPTS) throw error;
+    }
+  }
+}
+
+async function apply(
+  deps: ChangeDeps,
+  caller: Caller,
+  template: AgentTemplate,
+  change: TemplateChange,
+): Promise<TemplateView> {
+  const place = placeOf(template);
+  const content = change.agents === undefined ? undefined : await writeContent(deps, template, change.agents);
+  const { uid, resourceVersion } = template.metadata;
+  const body = {
+    metadata: { uid, resourceVersion, annotations: { [ANNOTATION_REQUESTED_BY]: caller.keyPrefix } },
+    spec: {
+      ...change.spec,
+      ...(content === undefined ? {} : { draft: content }),
+      ...(isEdit(change) ? { updatedAt: isoNow(deps.clock) } : {}),
+    },
+  };
+  try {
+    const written = await kubeCall(deps, (signal) =>
+      deps.api.patch(AgentTemplates, place, body, { type: 'merge', signal }),
+    );
+    await removeUnused(deps, template, written);
+    await deps.barrier.passed({
+      kind: AgentTemplates.kind,
+      resourceVersion: written.metadata.resourceVersion ?? '',
+    });
+    return projectTemplate(written);
+  } catch (error) {
+    // After a clear refusal nothing points to the new content; after a lost answer something may.
+    if (content !== undefined && error instanceof KubeApiError) await deleteContent(deps, place, content);
+    if (isNotFound(error)) throw new UserError(TEMPLATE_NOT_FOUND);
+    throw error;
+  }
+}
+
+/** Publishing changes nothing of the draft. */
+function isEdit({ agents, spec }: TemplateChange): boolean {
+  return agents !== undefined || ['name', 'description', 'category', 'tags'].some((field) => field in (spec ?? {}));
+}
+
+/** Contents that the former object pointed to and the new one does not. */
+async function removeUnused(deps: ChangeDeps, before: AgentTemplate, after: AgentTemplate): Promise<void> {
+  const used = new Set(contentsOf(after).map(({ content }) => content));
+  for (const ref of contentsOf(before)) {
+    if (!used.has(ref.content)) await deleteContent(deps, placeOf(after), ref);
+  }
+}
+
+/** Every content that a template points to, each once. */
+export function contentsOf({ spec }: { spec: Pick<AgentTemplate['spec'], 'draft' | 'published'> }): TemplateContent[] {
+  const all = new Map([spec.draft, ...spec.published].map((ref) => [ref.content, ref]));
+  return [...all.values()];
+}

@@ -1,0 +1,102 @@
+/** Who may see and change which template (tools.md 4): drafts are of their workspace, published ones are everybody's. */
+import { isSlug, workspaceNamespace } from '../../api/names.js';
+import { AgentTemplates } from '../../api/v1alpha1/agent-template.js';
+import type { AgentTemplate } from '../../api/v1alpha1/agent-template.js';
+import { INDEX, LISTED, orUndefined } from '../caches.js';
+import type { AgentDeps } from '../agents.js';
+import type { Caller } from '../key-check.js';
+import { DNS_LABEL, kubeCall } from '../scope.js';
+import type { ScopeDeps } from '../scope.js';
+import type { StartRunRequest, StartedRun } from '../start-run.js';
+import type { TriggerDeps } from '../triggers.js';
+import { UserError } from '../user-error.js';
+import { projectTemplate } from '../views.js';
+import type { TemplateView } from '../views.js';
+import type { RunDeps } from '../runs.js';
+
+export interface TemplateDeps extends AgentDeps, Pick<TriggerDeps, 'keyring'>, Pick<RunDeps, 'backlogExceeded'> {
+  startRun(request: StartRunRequest, signal: AbortSignal): Promise<StartedRun>;
+}
+
+/** Spec 1.7: templates are for accounts with an expert sandbox; asked before anything else. */
+export function expectExpertSandbox({ caches }: Pick<ScopeDeps, 'caches'>, caller: Caller): void {
+  if (caches.Workspace.get(caller.workspace)?.expertSandbox === true) return;
+  throw new UserError(
+    `templates need an expert sandbox account: set spec.expertSandbox: true on Workspace ${caller.workspace}`,
+  );
+}
+
+export const TEMPLATE_NOT_FOUND =
+  'template not found: this workspace sees no template with this templateId; list_templates shows them';
+
+/** `<workspace>.<template>` */
+export function templateIdOf({ workspace, name }: Pick<TemplateView, 'workspace' | 'name'>): string {
+  return `${workspace}.${name}`;
+}
+
+function parseTemplateId(id: string): { workspace: string; name: string } | undefined {
+  const [workspace, name, ...rest] = id.split('.');
+  if (workspace === undefined || name === undefined || rest.length > 0) return undefined;
+  return DNS_LABEL.test(workspace) && workspace.length <= 57 && isSlug(name) ? { workspace, name } : undefined;
+}
+
+/** Own ones and published ones of others; a draft of another workspace answers like an unknown one. */
+export async function findTemplate(deps: ScopeDeps, caller: Caller, id: string): Promise<TemplateView> {
+  const ref = parseTemplateId(id);
+  if (ref === undefined) throw new UserError(TEMPLATE_NOT_FOUND);
+  const place = { namespace: workspaceNamespace(ref.workspace), name: ref.name };
+  const isOwn = ref.workspace === caller.workspace;
+  const known = deps.caches.AgentTemplate.get(`${place.namespace}/${place.name}`);
+  const template = known ?? (isOwn ? await readTemplateView(deps, place) : undefined);
+  if (template === undefined || template.deleting || !(isOwn || isPublic(template))) {
+    throw new UserError(TEMPLATE_NOT_FOUND);
+  }
+  return template;
+}
+
+async function readTemplateView(
+  deps: ScopeDeps,
+  place: { namespace: string; name: string },
+): Promise<TemplateView | undefined> {
+  const live = await readTemplate(deps, place);
+  return live === undefined ? undefined : projectTemplate(live);
+}
+
+/** One GET; undefined when it is gone or going. */
+export async function readTemplate(
+  deps: Pick<ScopeDeps, 'api' | 'clock'>,
+  { namespace, name }: { namespace: string; name: string },
+): Promise<AgentTemplate | undefined> {
+  const live = await kubeCall(deps, (signal) =>
+    orUndefined(deps.api.get(AgentTemplates, { namespace, name }, { signal })),
+  );
+  return live?.metadata.deletionTimestamp === undefined ? live : undefined;
+}
+
+/** One of the own workspace; a published one of another says so. */
+export async function findOwnTemplate(deps: ScopeDeps, caller: Caller, id: string): Promise<TemplateView> {
+  const template = await findTemplate(deps, caller, id);
+  if (template.workspace === caller.workspace) return template;
+  throw new UserError('this template belongs to another workspace: it can be installed, not changed');
+}
+
+function isPublic(template: TemplateView): boolean {
+  return template.listed && template.published.length > 0;
+}
+
+export type TemplateScope = 'own' | 'published' | 'all';
+
+/** The templates of a scope, newest first. No request. */
+export function templatesIn({ caches }: Pick<ScopeDeps, 'caches'>, caller: Caller, scope: TemplateScope) {
+  const own = caches.AgentTemplate.byIndex(INDEX.templatesOfWorkspace, caller.workspace);
+  const listed = caches.AgentTemplate.byIndex(INDEX.listedTemplates, LISTED).filter(isPublic);
+  const foreign = listed.filter(({ workspace }) => workspace !== caller.workspace);
+  const found = { own, published: listed, all: [...own, ...foreign] }[scope];
+  return found
+    .filter(({ deleting }) => !deleting)
+    .sort((a, b) => compareTexts(b.createdAt, a.createdAt) || compareTexts(templateIdOf(a), templateIdOf(b)));
+}
+
+function compareTexts(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}

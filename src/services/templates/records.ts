@@ -1,0 +1,108 @@
+/** Templates and their agents as the tools show them (tools.md 3); what other workspaces must not see is left out. */
+import type { AgentTemplate } from '../../api/v1alpha1/agent-template.js';
+import type { AgentSnapshot } from '../../templates/snapshot.js';
+import { mcpServerRecord } from '../mcp-servers.js';
+import type { Caller } from '../key-check.js';
+import { isoTime } from '../views.js';
+import type { TemplateView } from '../views.js';
+import { templateIdOf } from './find.js';
+
+export type PublishedVersion = AgentTemplate['spec']['published'][number];
+
+/** The newest published version. */
+export function latestOf(template: Pick<TemplateView, 'published'>): PublishedVersion | undefined {
+  return template.published.at(-1);
+}
+
+/** Whether the draft is what the newest version holds. */
+export function isUnchanged(template: TemplateView): boolean {
+  const latest = latestOf(template);
+  return (
+    latest !== undefined &&
+    latest.sha256 === template.draft.sha256 &&
+    latest.name === template.displayName &&
+    latest.description === template.description &&
+    latest.category === template.category &&
+    latest.tags.join('\n') === template.tags.join('\n')
+  );
+}
+
+/** The Template record: of the own workspace the draft, of another the newest version. `shown` = another version. */
+export function templateRecord(template: TemplateView, caller: Caller, shown?: PublishedVersion) {
+  const own = template.workspace === caller.workspace;
+  const latest = latestOf(template);
+  const version = shown ?? (own ? undefined : latest);
+  return {
+    templateId: templateIdOf(template),
+    name: version?.name ?? template.displayName,
+    description: version?.description ?? template.description,
+    category: (version?.category ?? template.category) || null,
+    tags: version?.tags ?? template.tags,
+    status: template.listed ? 'published' : 'draft',
+    version: shown?.version ?? latest?.version ?? 0,
+    hasUnpublishedChanges: own && !isUnchanged(template),
+    own,
+    agentCount: (version ?? template.draft).agents,
+    installCount: template.installs,
+    createdAt: template.createdAt,
+    updatedAt: own || latest === undefined ? template.updatedAt : isoTime(latest.publishedAt),
+    publishedAt: publishedAtOf(shown ?? latest),
+  };
+}
+
+function publishedAtOf(version: PublishedVersion | undefined): string | null {
+  return version === undefined ? null : isoTime(version.publishedAt);
+}
+
+/** The TemplateAgent record. Of another workspace: without soul, bodies, setup prompt, values and the source's id. */
+export function templateAgentRecord(snapshot: AgentSnapshot, own = true) {
+  const { spec } = snapshot;
+  const body = (text: string) => (own ? text : null);
+  const { setup } = spec;
+  return {
+    templateAgentId: snapshot.id,
+    sourceAgentId: own ? snapshot.sourceAgentId : null,
+    name: spec.name,
+    handle: snapshot.handle,
+    description: spec.description,
+    soul: body(spec.soul),
+    provider: spec.provider,
+    model: spec.model ?? null,
+    temperature: spec.temperature ?? null,
+    stepLimit: spec.stepLimit ?? null,
+    tools: spec.tools,
+    selfImprovement: spec.selfImprovement,
+    setup: setup === undefined ? null : { required: setup.required, prompt: own ? (setup.prompt ?? null) : null },
+    mcpServers: (spec.mcpServers ?? []).map((server) => {
+      const record = mcpServerRecord(server, []);
+      return own ? record : { ...record, headers: {}, args: [], env: {} };
+    }),
+    skills: snapshot.skills.map(({ slug, spec: skill }) => ({
+      slug,
+      name: skill.name,
+      description: skill.description,
+      body: body(skill.body),
+      files: skill.files.map(({ path, bytes }) => ({ path, bytes })),
+    })),
+    schedules: snapshot.schedules.map(({ slug, spec: schedule }) => ({
+      slug,
+      name: schedule.name,
+      description: schedule.description,
+      body: body(schedule.body),
+      cron: schedule.cron ?? null,
+      runAt: schedule.runAt ?? null,
+      timezone: schedule.timezone,
+      enabled: schedule.enabled,
+    })),
+    triggers: snapshot.triggers.map(({ slug, spec: trigger }) => ({
+      slug,
+      name: trigger.name,
+      description: trigger.description,
+      body: body(trigger.body),
+      methods: trigger.methods,
+      enabled: trigger.enabled,
+    })),
+    connectors: spec.connectors ?? [],
+    capturedAt: snapshot.capturedAt,
+  };
+}

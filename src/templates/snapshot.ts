@@ -1,0 +1,131 @@
+/**
+ * What a template keeps of an agent, and the one mapping between it and the kinds: a snapshot never holds memory, secrets,
+ * runs, tokens or counts (DESIGN 6).
+ */
+import { z } from 'zod';
+import { AgentScheduleSpec } from '../api/v1alpha1/agent-schedule.js';
+import type { AgentSchedule } from '../api/v1alpha1/agent-schedule.js';
+import { AgentSkillSpec } from '../api/v1alpha1/agent-skill.js';
+import type { AgentSkill } from '../api/v1alpha1/agent-skill.js';
+import { MAX_TEMPLATE_AGENTS } from '../api/v1alpha1/agent-template.js';
+import { AgentTriggerSpec } from '../api/v1alpha1/agent-trigger.js';
+import type { AgentTrigger } from '../api/v1alpha1/agent-trigger.js';
+import { AgentSpec } from '../api/v1alpha1/agent.js';
+import type { Agent } from '../api/v1alpha1/agent.js';
+
+const SnapshotAgentSpec = AgentSpec.omit({ handle: true, paused: true });
+const SnapshotSkillSpec = AgentSkillSpec.omit({ agent: true });
+const SnapshotScheduleSpec = AgentScheduleSpec.omit({ agent: true, keyId: true });
+const SnapshotTriggerSpec = AgentTriggerSpec.omit({ agent: true, tokenId: true, keyId: true });
+
+export const AgentSnapshot = z.object({
+  /** templateAgentId: unique in the template. */
+  id: z.string(),
+  sourceAgentId: z.string(),
+  sourceUid: z.string(),
+  capturedAt: z.string(),
+  handle: z.string(),
+  spec: SnapshotAgentSpec,
+  skills: z.array(z.object({ slug: z.string(), spec: SnapshotSkillSpec })),
+  schedules: z.array(z.object({ slug: z.string(), spec: SnapshotScheduleSpec })),
+  triggers: z.array(z.object({ slug: z.string(), spec: SnapshotTriggerSpec })),
+});
+export type AgentSnapshot = z.output<typeof AgentSnapshot>;
+
+/** The content of a draft or version as it is stored. */
+export const ContentFile = z.object({ format: z.literal(1), agents: z.array(AgentSnapshot).max(MAX_TEMPLATE_AGENTS) });
+
+/** What belongs to an agent, by slug. */
+export interface AgentParts {
+  skills: readonly { slug: string; spec: AgentSkill['spec'] }[];
+  schedules: readonly { slug: string; spec: Omit<AgentSchedule['spec'], 'agent'> }[];
+  triggers: readonly { slug: string; spec: Omit<AgentTrigger['spec'], 'agent'> }[];
+}
+
+export interface Origin {
+  id: string;
+  agentId: string;
+  capturedAt: string;
+}
+
+/** The schemas drop every field that must not travel. */
+export function toSnapshot(agent: Agent, parts: AgentParts, origin: Origin): AgentSnapshot {
+  return AgentSnapshot.parse({
+    id: origin.id,
+    sourceAgentId: origin.agentId,
+    sourceUid: agent.metadata.uid ?? '',
+    capturedAt: origin.capturedAt,
+    handle: agent.spec.handle ?? agent.metadata.name,
+    spec: agent.spec,
+    skills: parts.skills,
+    schedules: parts.schedules,
+    triggers: parts.triggers,
+  });
+}
+
+/** The specs of the objects that an install makes of a snapshot for an agent of that name: schedules off, triggers on. */
+export function fromSnapshot(snapshot: AgentSnapshot, agent: string, token: () => { tokenId: string; keyId: string }) {
+  return {
+    agent: { ...snapshot.spec, paused: false } satisfies Agent['spec'],
+    skills: snapshot.skills.map(({ slug, spec }) => ({ slug, spec: { ...spec, agent } })),
+    schedules: snapshot.schedules.map(({ slug, spec }) => ({ slug, spec: { ...spec, agent, enabled: false } })),
+    triggers: snapshot.triggers.map(({ slug, spec }) => ({
+      slug,
+      spec: { ...spec, agent, enabled: true, ...token() },
+    })),
+  };
+}
+
+/** A text of an agent with its place, for checks. */
+export interface PlacedText {
+  /** For example `agents.ta-1.skills.review.body`. */
+  path: string;
+  text: string;
+}
+
+/** Every text that a person or model wrote. */
+export function textsOf(snapshot: AgentSnapshot): PlacedText[] {
+  const at = `agents.${snapshot.id}`;
+  const { spec } = snapshot;
+  const children = (['skills', 'schedules', 'triggers'] as const).flatMap((kind) =>
+    snapshot[kind].flatMap(({ slug, spec: child }) => [
+      { path: `${at}.${kind}.${slug}.body`, text: child.body },
+      { path: `${at}.${kind}.${slug}.description`, text: child.description },
+    ]),
+  );
+  return [
+    { path: `${at}.soul`, text: spec.soul },
+    { path: `${at}.description`, text: spec.description },
+    { path: `${at}.setup.prompt`, text: spec.setup?.prompt ?? '' },
+    ...children,
+    ...(spec.mcpServers ?? []).flatMap((server) => {
+      const values = [...(server.headers ?? []), ...(server.env ?? [])].map(({ value }) => value);
+      return [server.url ?? '', ...(server.args ?? []), ...values].map((text) => ({
+        path: `${at}.mcpServers.${server.name}`,
+        text,
+      }));
+    }),
+  ].filter(({ text }) => text !== '');
+}
+
+/** The snapshot with every prompt changed: soul, setup, and the bodies of skills, schedules and triggers. */
+export function mapPrompts(snapshot: AgentSnapshot, change: (text: string) => string): AgentSnapshot {
+  const { spec } = snapshot;
+  const body = <C extends { spec: { body: string } }>(child: C): C => ({
+    ...child,
+    spec: { ...child.spec, body: change(child.spec.body) },
+  });
+  const setup = spec.setup;
+  const prompt = setup?.prompt;
+  return {
+    ...snapshot,
+    spec: {
+      ...spec,
+      soul: change(spec.soul),
+      ...(setup === undefined || prompt === undefined ? {} : { setup: { ...setup, prompt: change(prompt) } }),
+    },
+    skills: snapshot.skills.map(body),
+    schedules: snapshot.schedules.map(body),
+    triggers: snapshot.triggers.map(body),
+  };
+}
