@@ -59,6 +59,16 @@ export const ChartValues = z.strictObject({
       installationMebibytes: z.int().min(1).describe('Stored inputs and transcripts of finished runs.'),
     }),
   }),
+  archive: z.strictObject({
+    postgres: z.strictObject({
+      secretName: z
+        .string()
+        .max(253)
+        .describe(
+          'Secret of the release namespace whose key `url` is the URL of a PostgreSQL database; none when empty.',
+        ),
+    }),
+  }),
   clusterCidrs: z.array(z.string()).describe('Ranges of the cluster that runs must never reach.'),
   admission: z.strictObject({
     podCreators: z.array(z.string()).min(1).describe('User names that create the pods of Jobs.'),

@@ -108,7 +108,7 @@ export function createControllerParts(deps: ControllerPartsDependencies): Contro
     runs.admission,
     createChildRunController(common),
     createTotalsController({ ...common, releaseNamespace: namespace }),
-    createRetentionController({ ...common, limits: retentionLimits(config), metrics: metrics.retention }),
+    createRetentionController({ ...common, limits: retentionLimits(config), metrics: metrics.retention, archive }),
     ...(archive === undefined ? [] : [archive.part]),
   ];
 }

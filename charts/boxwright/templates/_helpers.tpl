@@ -47,6 +47,13 @@ capabilities: { drop: [ALL] }
   value: {{ .Values.logLevel | quote }}
 {{- end }}
 
+{{/* Environment of the processes that use the archive. Begins with a line break unless it is empty. */}}
+{{- define "boxwright.archiveEnv" -}}
+{{- with .Values.archive.postgres.secretName }}
+- { name: BOXWRIGHT_ARCHIVE_URL, valueFrom: { secretKeyRef: { name: {{ . | quote }}, key: url } } }
+{{- end }}
+{{- end }}
+
 {{/* Deployment of one process. Argument: dict with root, component, values, env, ports. */}}
 {{- define "boxwright.deployment" -}}
 apiVersion: apps/v1
