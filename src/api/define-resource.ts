@@ -24,6 +24,8 @@ export interface CelRule {
   message: string;
   /** The field that the error names, for example `.spec.agent`. */
   fieldPath?: string;
+  /** `oldSelf` is an optional value, so that the rule is checked at creation as well. */
+  optionalOldSelf?: true;
 }
 
 export interface ResourceDefinition<

@@ -7,7 +7,7 @@ import { PostgresArchive } from '../archive/postgres-archive.js';
 import { loadConfig } from '../config/env.js';
 import { createKubeApi } from '../kube/client.js';
 import { Pods } from '../kube/core-types.js';
-import { createInformer } from '../kube/informer.js';
+import { RESYNC_MS, createInformer } from '../kube/informer.js';
 import { loadConnection } from '../kube/kube-config.js';
 import { createTransport } from '../kube/transport.js';
 import type { Informer, KubeApi } from '../kube/types.js';
@@ -34,6 +34,7 @@ import { countLiveRuns } from '../services/backlog.js';
 import { createApiCaches, createTriggerReader } from '../services/caches.js';
 import type { InformerFactory } from '../services/caches.js';
 import { ApiConfig } from '../services/config.js';
+import { dedupeRunName } from '../services/dedupe-name.js';
 import { createKeyCheck } from '../services/key-check.js';
 import { createKeyUsage } from '../services/key-usage.js';
 import { KeyedWaiter } from '../services/keyed-waiter.js';
@@ -66,7 +67,8 @@ export async function runApi(env: NodeJS.ProcessEnv): Promise<number> {
   const transport = createTransport(connection, { clock, metrics, userAgent: 'boxwright-api' });
   const archive = openArchive({ config, log, clock, registry });
   const core: Core = { config, log, clock, registry, api: createKubeApi(transport), archive };
-  const create: InformerFactory = (options) => createInformer(transport, options, { clock, log, metrics });
+  const create: InformerFactory = (options) =>
+    createInformer(transport, options, { clock, log, metrics, resyncMs: RESYNC_MS });
   const mirrors = createMirrors(core, create);
 
   const manager = new Manager({ log, clock });
@@ -247,6 +249,8 @@ function createPublicApp({ config, log, clock, registry, api, archive }: Core, m
       ...services.fire,
       triggers: createTriggerReader({ caches, api, ensureKey: (keyId) => keyring.ensure(keyId) }),
       tokenMatches: (check, presented) => tokenMatches(keyring.keyring, check, presented),
+      dedupeRunName: ({ agent, uid, keyId }, value) =>
+        dedupeRunName(keyring.keyring, { agent: agent.agent, triggerUid: uid, keyId, value }),
       metrics: createWebhookMetrics(registry),
       http,
       logger: log,

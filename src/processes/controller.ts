@@ -9,7 +9,7 @@ import { ControllerConfig } from '../controllers/config.js';
 import { createRunMetrics } from '../controllers/agent-run/metrics.js';
 import { createRetentionMetrics } from '../controllers/retention/metrics.js';
 import { createKubeApi } from '../kube/client.js';
-import { createInformer } from '../kube/informer.js';
+import { RESYNC_MS, createInformer } from '../kube/informer.js';
 import { leaderOnlyWrites } from '../kube/leader-only-writes.js';
 import { loadConnection } from '../kube/kube-config.js';
 import { createLeaseStore } from '../kube/lease-store.js';
@@ -151,7 +151,7 @@ export async function runController(env: Readonly<Record<string, string | undefi
   const { groups } = createControllerProcess({
     config,
     api: createKubeApi(transport),
-    informer: (options) => createInformer(transport, options, { clock, log, metrics }),
+    informer: (options) => createInformer(transport, options, { clock, log, metrics, resyncMs: RESYNC_MS }),
     clock,
     registry,
     log,

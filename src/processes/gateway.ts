@@ -9,7 +9,7 @@ import { tlsFromSecret } from '../gateway/http/tls.js';
 import { createGatewayMetrics } from '../gateway/metrics.js';
 import { createModelAccess, createVendorDispatcher, type ModelSettings } from '../gateway/vendors/model-access.js';
 import { createKubeApi } from '../kube/client.js';
-import { createInformer } from '../kube/informer.js';
+import { RESYNC_MS, createInformer } from '../kube/informer.js';
 import { loadConnection } from '../kube/kube-config.js';
 import { createTransport } from '../kube/transport.js';
 import type { KubeApi } from '../kube/types.js';
@@ -125,7 +125,8 @@ export async function runGateway(env: Readonly<Record<string, string | undefined
   const { groups } = createGatewayProcess({
     config,
     api: createKubeApi(transport),
-    informer: (options) => createInformer(transport, options, { clock, log, metrics: kubeMetrics }),
+    informer: (options) =>
+      createInformer(transport, options, { clock, log, metrics: kubeMetrics, resyncMs: RESYNC_MS }),
     clock,
     registry,
     log,

@@ -171,6 +171,7 @@ export interface TriggerTarget {
   keyId: string | undefined;
   enabled: boolean;
   methods: readonly TriggerMethod[];
+  dedupeHeader: string | undefined;
   body: string;
 }
 
@@ -234,6 +235,7 @@ function target(
     keyId: trigger.keyId,
     enabled: trigger.enabled,
     methods: trigger.methods,
+    dedupeHeader: trigger.dedupeHeader,
     body: trigger.body,
   };
 }

@@ -94,9 +94,7 @@ export interface TriggerInput {
 /** Creates (no slug) or updates a trigger; at most one write. */
 export async function upsertTrigger(deps: TriggerDeps, caller: Caller, id: string, input: TriggerInput) {
   if (input.body !== undefined && Buffer.byteLength(input.body) > MAX_TRIGGER_BODY_BYTES) {
-    throw new UserError(
-      `argument "body" must have at most ${MAX_TRIGGER_BODY_BYTES} bytes (60 KiB), so that the payload of a call fits beside it`,
-    );
+    throw new UserError(`argument "body" must have at most ${MAX_TRIGGER_BODY_BYTES} bytes`);
   }
   const agent = await findAgent(deps, caller, id);
   return input.slug === undefined

@@ -99,6 +99,7 @@ export interface TriggerView extends View {
   enabled: boolean;
   tokenId: string | undefined;
   keyId: string | undefined;
+  dedupeHeader: string | undefined;
   gitOps: boolean;
   /** Runs that are no longer in the cluster, and those counted already but maybe still visible (DESIGN 3). */
   folded: FoldedTotals | undefined;
@@ -303,6 +304,7 @@ export function projectTrigger(trigger: AgentTrigger): TriggerView {
     enabled: trigger.spec.enabled,
     tokenId: trigger.spec.tokenId,
     keyId: trigger.spec.keyId,
+    dedupeHeader: trigger.spec.dedupeHeader,
     gitOps: isGitOps(trigger.metadata),
     folded: trigger.status?.folded,
     folding: trigger.status?.folding,

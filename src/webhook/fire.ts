@@ -35,6 +35,8 @@ export interface FireRequest {
   receivedAt: number;
   /** Who is behind the call, for spec.actor: `trigger`, or the prefix of the API key that called test_trigger. */
   actor: string;
+  /** Name of the run, when the caller's delivery id stands for one: if it is there already, it is the answer. */
+  runName?: string | undefined;
 }
 
 export interface FireDeps {
@@ -79,6 +81,7 @@ export function triggeredRun(request: FireRequest): StartRunRequest {
   const { agent, agentUid, slug, uid } = request.trigger;
   return {
     agent,
+    ...(request.runName === undefined ? {} : { name: request.runName }),
     agentUid,
     message: triggerMessage(request),
     trigger: { origin: 'trigger', name: slug, uid },

@@ -25,6 +25,8 @@ export interface TriggerTarget extends FireableTrigger {
   keyId: string | undefined;
   enabled: boolean;
   methods: readonly TriggerMethod[];
+  /** Calls with the same value of this header are one run. */
+  dedupeHeader: string | undefined;
 }
 
 export interface WebhookDeps extends FireDeps {
@@ -32,6 +34,8 @@ export interface WebhookDeps extends FireDeps {
   triggers: { find(agent: AgentRef, slug: string, signal: AbortSignal): Promise<TriggerTarget | undefined> };
   /** One HMAC a call, also for a trigger that does not exist. */
   tokenMatches(check: TokenCheck, presented: string): boolean;
+  /** The run of all calls of the trigger that carry this value; undefined when the trigger's key is not known. */
+  dedupeRunName(trigger: TriggerTarget, value: string): string | undefined;
   metrics: WebhookMetrics;
   http: HttpMetrics;
   logger: Logger;
@@ -137,6 +141,7 @@ async function fire(
       query: splitUrl(request.url ?? '').query,
       receivedAt,
       actor: 'trigger',
+      runName: runNameOf(request, trigger, deps),
     },
     deps,
   );
@@ -149,6 +154,14 @@ async function fire(
     reply: accepted(runId, sessionId, trigger.slug),
     fields: { ...namesOf(trigger), runId, bytes: body.length },
   };
+}
+
+/** The run that the caller's delivery id stands for; undefined for a call that is a run of its own. */
+function runNameOf(request: IncomingMessage, trigger: TriggerTarget, deps: WebhookDeps): string | undefined {
+  const header = trigger.dedupeHeader?.toLowerCase();
+  const value = header === undefined ? undefined : request.headers[header];
+  const text = Array.isArray(value) ? value.join(', ') : (value ?? '');
+  return text === '' ? undefined : deps.dedupeRunName(trigger, text);
 }
 
 function namesOf(trigger: TriggerTarget): Record<string, string> {

@@ -124,6 +124,53 @@ describe('a call that fires', () => {
   });
 });
 
+describe('a trigger with a dedupeHeader', () => {
+  const deliver = (path: string, id?: string) => post(path, '{}', id === undefined ? [] : [`x-github-DELIVERY: ${id}`]);
+  const path = () => server.trigger({ dedupeHeader: 'X-GitHub-Delivery' });
+
+  /** Keeps runs by name, as the API server does. */
+  function store(): Map<string, AgentRun> {
+    const runs = new Map<string, AgentRun>();
+    let asked = '';
+    server.onCreate = (run) => {
+      asked = run.metadata.name;
+      if (runs.has(asked))
+        return Promise.reject(new KubeApiError({ status: 409, reason: 'AlreadyExists', message: '' }));
+      runs.set(asked, run);
+      return Promise.resolve(run);
+    };
+    server.onGet = () => Promise.resolve(runs.get(asked));
+    return runs;
+  }
+
+  it('answers the second call with the run of the first, and creates nothing', async () => {
+    const runs = store();
+    const first = await deliver(path(), '72d3162e-cc78-11e3');
+    const second = await deliver(path(), '72d3162e-cc78-11e3');
+    expect(first.status).toBe(202);
+    expect(second.status).toBe(202);
+    expect(second.body).toBe(first.body);
+    expect(runs.size).toBe(1);
+    expect([...runs.keys()][0]).toMatch(/^cleo-[0-9a-hjkmnp-tv-z]{26}$/);
+  });
+
+  it('makes runs of their own for other values, for calls without the header, and for triggers without the field', async () => {
+    const runs = store();
+    await deliver(path(), 'a');
+    await deliver(path(), 'b');
+    await deliver(path());
+    await deliver(path());
+    await deliver(server.trigger({ slug: 'plain' }), 'a');
+    expect(runs.size).toBe(5);
+  });
+
+  it('passes the header on to nobody', async () => {
+    const runs = store();
+    await deliver(path(), 'delivery-secret');
+    expect(JSON.stringify([...runs.values()]) + server.effects.log.join()).not.toContain('delivery-secret');
+  });
+});
+
 describe('a call that is not meant', () => {
   const paths = () => [server.trigger({ methods: ['GET', 'POST'] }), '/api/t/team.nobody/x/y', '/api/t/%ZZ', '/api/t'];
 

@@ -8,11 +8,20 @@ export const TRIGGER_METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as cons
 export const TriggerMethod = z.enum(TRIGGER_METHODS);
 export type TriggerMethod = z.output<typeof TriggerMethod>;
 
+/**
+ * Longest instruction in bytes: with 64 KB of payload and the block around it the message stays below the 128 KiB of a
+ * run, so that a call can never fail because of its trigger.
+ */
+export const MAX_TRIGGER_BODY_BYTES = 60 * 1024;
+
 export const AgentTriggerSpec = z.object({
   agent: z.string().min(1).max(36).describe('The Agent of this namespace that the URL starts. Immutable.'),
   name: z.string().min(1).max(128).describe('Display name. Immutable: the slug and the URL come from it.'),
   description: z.string().max(1024).default('').describe('One line about the trigger.'),
-  body: z.string().max(65_536).describe('The instruction sent to the agent when the URL is called.'),
+  body: z
+    .string()
+    .max(65_536)
+    .describe('The instruction sent to the agent when the URL is called; at most 60 KiB in UTF-8.'),
   methods: z.array(TriggerMethod).min(1).max(5).default(['POST']).describe('HTTP methods that fire the trigger.'),
   enabled: z.boolean().default(true).describe('A disabled trigger answers like a missing one.'),
   tokenId: z
@@ -26,6 +35,14 @@ export const AgentTriggerSpec = z.object({
     .max(32)
     .optional()
     .describe('The key of the keyring that signs the URL; the control plane sets it.'),
+  dedupeHeader: z
+    .string()
+    .max(64)
+    .regex(/^[A-Za-z0-9][A-Za-z0-9-]*$/)
+    .optional()
+    .describe(
+      'Request header that names a delivery, for example X-GitHub-Delivery: calls with the same value are one run for as long as that run is kept. Every call is a run of its own when absent, and a call without the header.',
+    ),
 });
 
 export const AgentTriggerStatus = z.object({
@@ -56,6 +73,13 @@ export const AgentTriggers = defineResource({
   rules: [
     childOfAgentName('AgentTrigger'),
     immutableSpecField('agent'),
+    {
+      // A trigger from before the rule can still be changed, but for its body.
+      rule: `size(bytes(self.spec.body)) <= ${MAX_TRIGGER_BODY_BYTES} || (oldSelf.hasValue() && oldSelf.value().spec.body == self.spec.body)`,
+      message: `spec.body must have at most ${MAX_TRIGGER_BODY_BYTES} bytes (60 KiB), so that the payload of a call fits beside it`,
+      fieldPath: '.spec.body',
+      optionalOldSelf: true,
+    },
     immutableSpecField('name', 'spec.name cannot be changed: delete and recreate the trigger, which changes the URL'),
   ],
 });

@@ -64,8 +64,9 @@ class Retention {
     poke();
     return this.deps.caches.runs.onChange(({ previous, current }) => {
       if (current === undefined || !isTerminal(current)) return;
-      const before = previous === undefined || !isTerminal(previous) ? 0 : storedBytesOf(previous);
-      if (before === 0) this.#runsSince += 1;
+      const isNew = previous === undefined || !isTerminal(previous);
+      const before = isNew ? 0 : storedBytesOf(previous);
+      if (isNew) this.#runsSince += 1;
       this.#bytesSince += Math.max(0, storedBytesOf(current) - before);
       if (this.#runsSince >= RUNS_UNTIL_PASS || this.#bytesSince >= BYTES_UNTIL_PASS) poke();
     });

@@ -8,6 +8,7 @@ import type { AgentRun } from '../../../src/api/v1alpha1/agent-run.js';
 import type { TriggerMethod } from '../../../src/api/v1alpha1/agent-trigger.js';
 import { createLogger } from '../../../src/observability/logger.js';
 import { createTriggerReader } from '../../../src/services/caches.js';
+import { dedupeRunName } from '../../../src/services/dedupe-name.js';
 import { startRun } from '../../../src/services/start-run.js';
 import { tokenMatches, triggerToken } from '../../../src/services/trigger-token.js';
 import type { BacklogCount } from '../../../src/webhook/backlog.js';
@@ -26,6 +27,7 @@ export interface TriggerChange {
   keyId?: string | undefined;
   deleting?: boolean;
   body?: string;
+  dedupeHeader?: string;
 }
 
 /** Every effect of the calls, for counting. */
@@ -49,7 +51,7 @@ export class WebhookServer {
   readonly effects: Effects = { creates: [], gets: 0, hmacs: 0, outcomes: [], http: [], log: [] };
   /** What the API server answers to a create; the object itself by default. */
   onCreate: (run: AgentRun, signal: AbortSignal | undefined) => Promise<AgentRun> = (run) => Promise.resolve(run);
-  onGet: () => Promise<never> = () => Promise.reject(new Error('no read expected'));
+  onGet: () => Promise<unknown> = () => Promise.reject(new Error('no read expected'));
   backlog: { agent: BacklogCount; box: BacklogCount; installation: BacklogCount } = {
     agent: { runs: 0, bytes: 0 },
     box: { runs: 0, bytes: 0 },
@@ -121,9 +123,9 @@ export class WebhookServer {
         effects.creates.push(run as unknown as AgentRun);
         return (await this.onCreate(run as unknown as AgentRun, options?.signal)) as unknown as T;
       },
-      get: (): Promise<never> => {
+      get: async <T extends KubeObject>(): Promise<T> => {
         effects.gets += 1;
-        return this.onGet();
+        return (await this.onGet()) as T;
       },
     };
     return {
@@ -133,6 +135,8 @@ export class WebhookServer {
         effects.hmacs += 1;
         return tokenMatches(KEYRING, check, presented);
       },
+      dedupeRunName: ({ agent, uid, keyId }, value) =>
+        dedupeRunName(KEYRING, { agent: agent.agent, triggerUid: uid, keyId, value }),
       backlog: {
         agent: () => this.backlog.agent,
         box: () => this.backlog.box,
