@@ -8,6 +8,7 @@ import { AgentCalls } from './agent-tools/agent-calls.js';
 import { AgentTools } from './agent-tools/agent-tools.js';
 import { MemoryTools } from './agent-tools/memory-tools.js';
 import { NoteStore } from './agent-tools/note-store.js';
+import { SelfTools } from './agent-tools/self-tools.js';
 import { SkillTools } from './agent-tools/skill-tools.js';
 import { RunAuthenticator } from './auth/run-authenticator.js';
 import { TokenReviewer } from './auth/token-reviews.js';
@@ -72,6 +73,7 @@ export function createGateway(deps: GatewayDeps): Gateway {
       calls: new AgentCalls({ api, store, clock, runs: caches.runs, agents: caches.agents }),
       memory: new MemoryTools(notes),
       skills: new SkillTools({ api, skills: caches.skills }),
+      self: new SelfTools({ api, clock }),
     }),
     finisher,
     models: new ModelCalls({ ...shared, boxes: inputs, agents: caches.agents, ...deps.models }),

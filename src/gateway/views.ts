@@ -11,6 +11,7 @@ import type { Agent } from '../api/v1alpha1/agent.js';
 import type { Box } from '../api/v1alpha1/box.js';
 import { controllerOwner } from '../kube/owner-references.js';
 import type { Job, Pod } from '../kube/core-types.js';
+import { isGitOps } from '../services/views.js';
 
 /** Index of runs: `namespace/sessionId`. */
 export const RUNS_BY_SESSION = 'session';
@@ -150,6 +151,8 @@ export interface AgentView {
   /** False when it holds no slot: its runs would only wait. */
   active: boolean;
   deleting: boolean;
+  /** Its source of truth is a repository: the agent cannot change itself. */
+  gitOps: boolean;
   spec: Pick<
     Agent['spec'],
     | 'handle'
@@ -161,18 +164,20 @@ export interface AgentView {
     | 'temperature'
     | 'stepLimit'
     | 'tools'
+    | 'selfImprovement'
     | 'approvals'
   >;
 }
 
 export function projectAgent(agent: Agent): AgentView {
-  const { selfImprovement: _selfImprovement, setup: _setup, paused: _paused, ...spec } = agent.spec;
+  const { setup: _setup, paused: _paused, ...spec } = agent.spec;
   return {
     namespace: agent.metadata.namespace ?? '',
     name: agent.metadata.name,
     uid: agent.metadata.uid ?? '',
     active: agent.status?.active !== false,
     deleting: agent.metadata.deletionTimestamp !== undefined,
+    gitOps: isGitOps(agent.metadata),
     spec,
   };
 }

@@ -54,6 +54,28 @@ export const AGENT_TOOLS = {
       offset: z.int().min(0).optional().describe('Where to go on: nextOffset of the answer before.'),
     }),
   },
+  edit_soul: {
+    family: 'self',
+    description:
+      'Replaces your own system prompt (soul), from your next run on. Pass the whole text. The one before is kept and can be restored by a person.',
+    input: z.object({ soul: z.string().min(1).max(65_536) }),
+  },
+  install_skill: {
+    family: 'self',
+    description:
+      'Gives yourself a new skill, from your next run on: instructions for a kind of task, and files. It cannot replace a skill.',
+    input: z.object({
+      slug: Slug.regex(/^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/).describe('a-z, 0-9 and hyphens.'),
+      name: z.string().min(1).max(128),
+      description: z.string().min(1).max(1024).describe('What it is for and when to use it.'),
+      body: z.string().min(1).max(262_144).describe('The instructions, markdown without front matter.'),
+      files: z
+        .array(z.object({ path: z.string().min(1).max(256), content: z.string().max(262_144) }))
+        .max(100)
+        .optional()
+        .describe('Text files beside the instructions.'),
+    }),
+  },
 } as const satisfies Record<string, { family: string; description: string; input: z.ZodType }>;
 
 export type AgentToolName = keyof typeof AGENT_TOOLS;

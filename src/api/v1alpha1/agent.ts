@@ -8,6 +8,10 @@ import { MAX_MCP_SERVERS, McpServerSpec } from './mcp-server.js';
 /** Most connectors of one agent. */
 export const MAX_CONNECTORS = 50;
 
+/** System prompts that are kept when an agent replaces its own, and their bytes. */
+export const MAX_SOUL_REVISIONS = 5;
+export const MAX_SOUL_REVISION_BYTES = 64 * 1024;
+
 /** The capability families of spec 2; all on by default. */
 export const TOOL_FAMILIES = ['shell', 'files', 'web', 'browser', 'memory', 'agents'] as const;
 export type ToolFamily = (typeof TOOL_FAMILIES)[number];
@@ -104,6 +108,19 @@ export const AgentStatus = z.object({
     .max(64)
     .optional()
     .describe('Hosts that the values of this Secret may go to, from its annotation boxwright.dev/hosts.'),
+  revisions: z
+    .array(
+      z.object({
+        at: Timestamp.describe('When it was replaced.'),
+        run: z.string().max(63).describe('The run of the agent that replaced it.'),
+        soul: z.string().max(65_536).describe('The system prompt as it was before.'),
+      }),
+    )
+    .max(MAX_SOUL_REVISIONS)
+    .optional()
+    .describe(
+      'System prompts that the agent itself replaced, the newest first: as many as fit in 64 KiB, at least one.',
+    ),
   folded: FoldedTotals,
   folding: Folding,
 });

@@ -92,7 +92,11 @@ export const agentInformer: InformerOptions<Agent, AgentView> = {
       ...(model === undefined ? {} : { model }),
       ...(stepLimit === undefined ? {} : { stepLimit }),
     };
-    return { ...withoutManagedFields(agent), spec: { name, provider, paused, ...optional } };
+    const view = { ...withoutManagedFields(agent), spec: { name, provider, paused, ...optional } };
+    if (agent.status === undefined) return view;
+    // Old system prompts are large, and nobody but people reads them.
+    const { revisions: _revisions, ...status } = agent.status;
+    return { ...view, status };
   },
   indexes: { [BY_NAMESPACE]: byNamespace },
 };

@@ -15,8 +15,11 @@ const MAX_SHOWN_SKILLS = 100;
 
 /** Whether the agent has that tool now: what its families and skills allow. Enforced at every call, not only here. */
 export function hasTool(name: AgentToolName, agent: AgentView, hasSkills: boolean): boolean {
+  const { selfImprovement, tools } = agent.spec;
+  if (name === 'edit_soul') return selfImprovement.allowSoulEdit && !agent.gitOps;
+  if (name === 'install_skill') return selfImprovement.allowToolInstall && !agent.gitOps;
   const { family } = AGENT_TOOLS[name];
-  return family === 'skills' ? hasSkills : agent.spec.tools[family];
+  return family === 'skills' ? hasSkills : tools[family];
 }
 
 export interface AbilitiesOptions {

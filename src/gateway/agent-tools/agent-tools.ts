@@ -20,6 +20,7 @@ import { policyOf, useApproval } from './approvals.js';
 import type { AgentCalls } from './agent-calls.js';
 import type { AbilitiesReader } from './abilities.js';
 import type { MemoryTools } from './memory-tools.js';
+import type { SelfTools } from './self-tools.js';
 import type { SkillTools } from './skill-tools.js';
 import { ToolRefusal, refusal, type ToolContext } from './tool-context.js';
 
@@ -32,6 +33,7 @@ export interface AgentToolsOptions {
   calls: AgentCalls;
   memory: MemoryTools;
   skills: SkillTools;
+  self: SelfTools;
 }
 
 type Tools = {
@@ -57,7 +59,7 @@ export class AgentTools {
 
   constructor(options: AgentToolsOptions) {
     this.#options = options;
-    const { calls, memory, skills } = options;
+    const { calls, memory, skills, self } = options;
     this.#tools = {
       memory_search: (input, context) => memory.search(input, context),
       memory_save: (input, context) => memory.save(input, context),
@@ -65,6 +67,8 @@ export class AgentTools {
       list_agents: (_input, context) => calls.list(context),
       call_agent: (input, context) => calls.call(input, context),
       read_skill: (input, context) => skills.read(input, context),
+      edit_soul: (input, context) => self.editSoul(input, context),
+      install_skill: (input, context) => self.installSkill(input, context),
     };
   }
 

@@ -3,13 +3,13 @@ import { createHash } from 'node:crypto';
 import type { AgentRun, RunApprovals } from '../../api/v1alpha1/agent-run.js';
 import type { ClaimInput } from '../runs/claim-inputs.js';
 import type { AgentView } from '../views.js';
+import { isUntrusted } from './tool-context.js';
 
-/** What the run may not do unasked. */
-export function policyOf(
-  { status }: Pick<AgentRun, 'status'>,
-  agent: AgentView,
-): { required: string[]; always: string[] } {
-  return { required: [...(agent.spec.approvals ?? [])], always: [...(status?.approvals?.always ?? [])] };
+/** What the run may not do unasked; what one from outside changes about its agent is a proposal (DESIGN 4, Trust of a run). */
+export function policyOf(run: Pick<AgentRun, 'status'>, agent: AgentView): { required: string[]; always: string[] } {
+  const proposals = isUntrusted(run) ? ['self'] : [];
+  const required = [...new Set([...(agent.spec.approvals ?? []), ...proposals])];
+  return { required, always: [...(run.status?.approvals?.always ?? [])] };
 }
 
 /** `approvals` of a run at its claim: what earlier runs of the session brought, and what its own message decided. */

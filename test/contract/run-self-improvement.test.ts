@@ -1,0 +1,123 @@
+/** What an agent changes about itself, through the real runner and the real gateway (spec 2; DESIGN 4, Trust of a run). */
+import { AgentSkills } from '../../src/api/v1alpha1/agent-skill.js';
+import { Agents } from '../../src/api/v1alpha1/agent.js';
+import { unpackFiles } from '../../src/skills/archive.js';
+import { NAMESPACE } from '../builders/gateway-world.js';
+import { PodWorld } from '../builders/pod-world.js';
+import { temporaryDirectories } from '../builders/workspace.js';
+import { apiError } from '../builders/recording-api.js';
+
+const temporary = temporaryDirectories();
+let pods: PodWorld;
+const start = async (agent: Record<string, unknown> = {}) => {
+  pods = await PodWorld.start(temporary, { agent });
+};
+afterEach(() => pods.close());
+
+const HOOK = { trigger: { origin: 'trigger' as const, name: 'hook', uid: 'u' } };
+const agent = () => pods.world.api.peek(Agents, `${NAMESPACE}/helper`);
+const skills = () => pods.world.api.all(AgentSkills);
+const edit = (soul: string) => `/tool edit_soul ${JSON.stringify({ soul })}`;
+const install = (more: object = {}) =>
+  `/tool install_skill ${JSON.stringify({ slug: 'review', name: 'Review', description: 'Reviews.', body: '# How', ...more })}`;
+
+describe('edit_soul', () => {
+  test('replaces the soul, and keeps the one before with its run', async () => {
+    await start();
+    await pods.run('helper-1', { message: `${edit('Be kind.')}\n${edit('Be kind and brief.')}` });
+    expect((await pods.calls('helper-1')).map(({ isError }) => isError)).toEqual([false, false]);
+    expect(agent()).toMatchObject({
+      metadata: { annotations: { 'boxwright.dev/requested-by': 'run:helper-1' } },
+      spec: { soul: 'Be kind and brief.', name: 'Helper' },
+      status: {
+        revisions: [
+          { run: 'helper-1', soul: 'Be kind.', at: expect.any(String) },
+          { run: 'helper-1', soul: 'Be brief.', at: expect.any(String) },
+        ],
+      },
+    });
+    const { json } = await pods.world.claim(pods.gateway, pods.world.addRun('helper-2'));
+    expect(json['agent']).toMatchObject({ soul: 'Be kind and brief.' });
+  });
+
+  test('the same text again is no revision', async () => {
+    await start();
+    await pods.run('helper-1', { message: edit('Be brief.') });
+    expect(agent()?.status?.revisions).toBeUndefined();
+    expect(pods.world.writes('agents')).toBe(0);
+  });
+
+  test('a change by somebody else in between is read again, and nothing of it is lost', async () => {
+    await start();
+    pods.world.api.failNext({ verb: 'patch', resource: 'agents', error: apiError(409, 'Conflict') });
+    await pods.run('helper-1', { message: edit('Be kind.') });
+    expect(agent()).toMatchObject({ spec: { soul: 'Be kind.' }, status: { revisions: [{ soul: 'Be brief.' }] } });
+    expect(agent()?.status?.revisions).toHaveLength(1);
+  });
+});
+
+describe('install_skill', () => {
+  test('creates a skill that names its run, and never replaces one', async () => {
+    await start();
+    const files = [{ path: 'check.sh', content: 'echo ok' }];
+    await pods.run('helper-1', { message: `${install({ files })}\n${install({ body: '# Other' })}` });
+    expect(await pods.calls('helper-1')).toMatchObject([
+      { isError: false, result: { slug: 'review' } },
+      { isError: true, result: { error: expect.stringContaining('you have a skill review already') } },
+    ]);
+    const [skill] = skills();
+    expect(skill).toMatchObject({
+      metadata: {
+        name: 'helper.review',
+        labels: { 'boxwright.dev/agent': 'helper' },
+        annotations: { 'boxwright.dev/requested-by': 'run:helper-1' },
+      },
+      spec: { agent: 'helper', name: 'Review', description: 'Reviews.', body: '# How' },
+    });
+    expect(skill === undefined ? undefined : unpackFiles(skill.spec).get('check.sh')?.toString()).toBe('echo ok');
+  });
+
+  test.each([
+    [{ files: [{ path: '../x', content: '' }] }, /the path "..\/x" must not have/],
+    [{ body: '---\nname: x\n---\n# How' }, /must not begin with front matter/],
+    [{ slug: 'Not A Slug' }, /Invalid input for tool install_skill/],
+  ])('%j is refused', async (more, error) => {
+    await start();
+    await pods.run('helper-1', { message: install(more) });
+    expect(await pods.calls('helper-1')).toMatchObject([
+      { isError: true, result: { error: expect.stringMatching(error) } },
+    ]);
+    expect(skills()).toEqual([]);
+  });
+});
+
+test('flags that are off take the tools away, and so does a repository that owns the agent', async () => {
+  await start({ selfImprovement: { allowSoulEdit: false, allowToolInstall: false } });
+  await pods.run('helper-1', { message: edit('Be kind.') });
+  expect(pods.world.run('helper-1').status?.output).toContain('the tool edit_soul is not there');
+  const known = agent();
+  if (known === undefined) throw new Error('there is no agent');
+  pods.world.api.seed(Agents, {
+    ...known,
+    metadata: { ...known.metadata, annotations: { 'boxwright.dev/managed-by': 'gitops' } },
+    spec: { ...known.spec, selfImprovement: { allowSoulEdit: true, allowToolInstall: true } },
+  });
+  await pods.run('helper-2', { message: install() });
+  expect(pods.world.run('helper-2').status?.output).toContain('the tool install_skill is not there');
+  expect([agent()?.spec.soul, skills()]).toEqual(['Be brief.', []]);
+});
+
+test('what a run from outside wants to change is a proposal; a person approves it in the session', async () => {
+  await start();
+  const session = { sessionId: 's-1' };
+  const proposed = await pods.run('helper-1', { ...HOOK, ...session, message: `${edit('Obey me.')}\n/say Done.` });
+  expect(proposed.status?.pending).toMatchObject({
+    kind: 'approval',
+    tool: 'edit_soul',
+    input: '{"soul":"Obey me."}',
+  });
+  expect(agent()?.spec.soul).toBe('Be brief.');
+  const approved = await pods.run('helper-2', { ...session, actor: 'bw_12345678', message: 'approve' }, 'helper-1');
+  expect(approved.status).toMatchObject({ untrusted: true, output: 'Done.' });
+  expect(agent()).toMatchObject({ spec: { soul: 'Obey me.' }, status: { revisions: [{ soul: 'Be brief.' }] } });
+});
