@@ -10,6 +10,7 @@ import { Jobs, Pods } from '../kube/core-types.js';
 import type { Informer, InformerOptions } from '../kube/types.js';
 import type { Problem } from '../observability/probes.js';
 import type { Runnable } from '../runtime/manager.js';
+import { credentialInformer, type CredentialView } from './credentials/secret-names.js';
 import {
   AGENTS_BY_NAMESPACE,
   BY_AGENT,
@@ -39,6 +40,7 @@ export interface GatewayCaches {
   pods: Informer<RunPodView>;
   jobs: Informer<RunJobView>;
   agents: Informer<AgentView>;
+  credentials: Informer<CredentialView>;
   boxes: Informer<BoxView>;
   notes: Informer<NoteView>;
   skills: Informer<SkillView>;
@@ -65,6 +67,7 @@ export function createGatewayCaches(informer: InformerFactory, own: GatewayPodSe
     }),
     pods: informer({ type: Pods, labelSelector: LABEL_RUN, project: projectRunPod }),
     jobs: informer({ type: Jobs, labelSelector: LABEL_RUN, project: projectRunJob }),
+    credentials: informer(credentialInformer),
     agents: informer({
       type: Agents,
       project: projectAgent,

@@ -3,6 +3,7 @@ import type { Registry } from 'prom-client';
 import { loadConfig } from '../config/env.js';
 import { cacheProblems, cachesRunnable, createGatewayCaches, type InformerFactory } from '../gateway/caches.js';
 import { GatewayConfig } from '../gateway/config.js';
+import { createSecretNames } from '../gateway/credentials/secret-names.js';
 import { createGateway } from '../gateway/gateway.js';
 import { GatewayServer } from '../gateway/http/server.js';
 import { tlsFromSecret } from '../gateway/http/tls.js';
@@ -69,7 +70,7 @@ export function createGatewayProcess(deps: GatewayProcessDeps): GatewayProcess {
       { name: 'vendors', runnables: [{ name: 'vendors', start: () => undefined, stop: () => dispatcher.destroy() }] },
       { name: 'probes', runnables: [internalServer(deps, problems)] },
       { name: 'caches', runnables: [cachesRunnable(caches)] },
-      { name: 'runs', runnables: [gateway.watch] },
+      { name: 'runs', runnables: [gateway.watch, createSecretNames({ api, clock, log, agents: caches.credentials })] },
       { name: 'server', runnables: [server] },
       { name: 'drain', runnables: [{ name: 'drain', start: () => undefined, stop: drain }] },
     ],

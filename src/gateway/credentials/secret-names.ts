@@ -1,0 +1,164 @@
+/**
+ * Which credentials each agent has (DESIGN 4): the gateway, the only process that may read them, tells the names of the keys
+ * and the hosts in the agent's status. Every replica does it; a status that is right already is not written.
+ */
+import {
+  ANNOTATION_HOSTS,
+  LABEL_CREDENTIAL,
+  MAX_SECRET_NAMES,
+  isSecretName,
+  parseHosts,
+  referencesOf,
+  secretNameOf,
+} from '../../api/credentials.js';
+import { objectKey } from '../../api/meta.js';
+import type { ObjectMeta } from '../../api/meta.js';
+import { Agents } from '../../api/v1alpha1/agent.js';
+import type { Agent } from '../../api/v1alpha1/agent.js';
+import { Secrets } from '../../kube/core-types.js';
+import type { Secret } from '../../kube/core-types.js';
+import { isConflict, isNotFound } from '../../kube/errors.js';
+import type { Informer, InformerOptions, KubeApi } from '../../kube/types.js';
+import type { Logger } from '../../observability/logger.js';
+import { boundedSignal } from '../../runtime/bounded-signal.js';
+import { sleep } from '../../runtime/clock.js';
+import type { Clock } from '../../runtime/clock.js';
+import type { Runnable } from '../../runtime/manager.js';
+
+/** A Secret wakes nobody, so every agent that has credentials is looked at again this often. */
+export const RECHECK_MS = 30_000;
+const CALL_MS = 10_000;
+const MAX_HOSTS = 64;
+
+/** What decides whether an agent has credentials, and what its status says of them. */
+export interface CredentialView {
+  metadata: Pick<ObjectMeta, 'name' | 'namespace' | 'uid' | 'resourceVersion' | 'deletionTimestamp'>;
+  usesCredentials: boolean;
+  presentSecrets: readonly string[];
+  secretHosts: readonly string[];
+}
+
+export const credentialInformer: InformerOptions<Agent, CredentialView> = {
+  type: Agents,
+  project: ({ metadata, spec, status }) => {
+    const { name, namespace = '', uid = '', resourceVersion = '', deletionTimestamp } = metadata;
+    return {
+      metadata: {
+        name,
+        namespace,
+        uid,
+        resourceVersion,
+        ...(deletionTimestamp === undefined ? {} : { deletionTimestamp }),
+      },
+      usesCredentials:
+        (spec.connectors ?? []).length > 0 || (spec.mcpServers ?? []).some((server) => referencesOf(server).length > 0),
+      presentSecrets: status?.presentSecrets ?? [],
+      secretHosts: status?.secretHosts ?? [],
+    };
+  },
+};
+
+export interface SecretNamesDeps {
+  api: Pick<KubeApi, 'get' | 'patch'>;
+  agents: Pick<Informer<CredentialView>, 'values' | 'get' | 'onChange'>;
+  clock: Clock;
+  log: Logger;
+}
+
+/** What a Secret tells: nothing when it is not meant for agents. */
+export function namesIn(secret: Secret | undefined): Pick<CredentialView, 'presentSecrets' | 'secretHosts'> {
+  const { labels, annotations } = secret?.metadata ?? {};
+  const secretHosts = parseHosts(annotations?.[ANNOTATION_HOSTS]).slice(0, MAX_HOSTS);
+  if (labels?.[LABEL_CREDENTIAL] !== 'true' || secretHosts.length === 0) return { presentSecrets: [], secretHosts: [] };
+  const presentSecrets = Object.keys(secret?.data ?? {})
+    .filter(isSecretName)
+    .sort();
+  return { presentSecrets: presentSecrets.slice(0, MAX_SECRET_NAMES), secretHosts };
+}
+
+/** Looks at agents that changed at once, and at all every 30 s, one after the other. */
+export function createSecretNames(deps: SecretNamesDeps): Runnable {
+  const stopping = new AbortController();
+  const changed = new Set<string>();
+  let wake: () => void = () => undefined;
+  let unsubscribe: () => void = () => undefined;
+  let running: Promise<void> = Promise.resolve();
+
+  const run = async (): Promise<void> => {
+    while (!stopping.signal.aborted) {
+      for (const agent of deps.agents.values()) changed.add(objectKey(agent.metadata));
+      const round = deps.clock.monotonic() + RECHECK_MS;
+      while (!stopping.signal.aborted && deps.clock.monotonic() < round) {
+        for (const key of changed) {
+          changed.delete(key);
+          await look(deps, key, stopping.signal);
+        }
+        const woken = new AbortController();
+        wake = () => woken.abort();
+        if (changed.size > 0) continue;
+        const wait = AbortSignal.any([stopping.signal, woken.signal]);
+        await sleep(deps.clock, Math.max(0, round - deps.clock.monotonic()), wait);
+      }
+    }
+  };
+
+  return {
+    name: 'names of credentials',
+    start: () => {
+      unsubscribe = deps.agents.onChange(({ key, current }) => {
+        if (current === undefined) return;
+        changed.add(key);
+        wake();
+      });
+      running = run();
+    },
+    stop: () => {
+      unsubscribe();
+      stopping.abort();
+      return running;
+    },
+  };
+}
+
+/** One agent; what fails is tried again in the next round. */
+async function look(deps: SecretNamesDeps, key: string, stopping: AbortSignal): Promise<void> {
+  const agent = deps.agents.get(key);
+  if (agent === undefined || agent.metadata.deletionTimestamp !== undefined || stopping.aborted) return;
+  const bound = boundedSignal(deps.clock, CALL_MS, stopping);
+  try {
+    await tell(deps, agent, bound.signal);
+  } catch (error) {
+    // Another writer was faster: its change brings the agent here again.
+    if (!isConflict(error) && !isNotFound(error) && !stopping.aborted) {
+      deps.log.warn({ err: error, agent: key }, 'credentials of an agent could not be looked at');
+    }
+  } finally {
+    bound.dispose();
+  }
+}
+
+async function tell({ api }: SecretNamesDeps, agent: CredentialView, signal: AbortSignal): Promise<void> {
+  const { name, namespace = '', uid, resourceVersion } = agent.metadata;
+  const seen = namesIn(agent.usesCredentials ? await readSecret(api, namespace, name, signal) : undefined);
+  if (same(seen.presentSecrets, agent.presentSecrets) && same(seen.secretHosts, agent.secretHosts)) return;
+  const body = { metadata: { uid, resourceVersion }, status: seen };
+  await api.patch(Agents, { namespace, name }, body, { type: 'merge', subresource: 'status', signal });
+}
+
+async function readSecret(
+  api: Pick<KubeApi, 'get'>,
+  namespace: string,
+  agent: string,
+  signal: AbortSignal,
+): Promise<Secret | undefined> {
+  try {
+    return await api.get(Secrets, { namespace, name: secretNameOf(agent) }, { signal });
+  } catch (error) {
+    if (isNotFound(error)) return undefined;
+    throw error;
+  }
+}
+
+function same(a: readonly string[], b: readonly string[]): boolean {
+  return a.length === b.length && a.every((item, index) => item === b[index]);
+}
