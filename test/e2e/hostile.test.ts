@@ -192,7 +192,7 @@ describe('hostile callers, colleagues and agents', () => {
       spec: { agent: 'worker', message: 'x', trigger: { origin: 'trigger', name: 'guarded' } },
     };
     await refused('are set by the control plane only', ['create', '-f', '-'], JSON.stringify(forged));
-    await refused('cannot patch', [
+    await refused('agentruns/status', [
       'patch',
       'agentrun',
       'guarded',
