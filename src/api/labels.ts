@@ -39,3 +39,5 @@ export const FINALIZER_CLEANUP = 'boxwright.dev/cleanup';
 export const RUN_TOKEN_AUDIENCE = 'boxwright-run';
 /** Service account of run pods in every Box namespace; it has no rights. */
 export const RUNNER_SERVICE_ACCOUNT = 'boxwright-runner';
+/** Service account of the gateway pods, in the namespace of the installation. */
+export const GATEWAY_SERVICE_ACCOUNT = 'boxwright-gateway';

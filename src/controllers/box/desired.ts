@@ -1,5 +1,12 @@
 /** Everything that stands in the namespace of a Box, as a pure function of Box and settings (DESIGN 7). */
-import { LABEL_BOX, LABEL_MANAGED_BY, LABEL_WORKSPACE, MANAGED_BY, RUNNER_SERVICE_ACCOUNT } from '../../api/labels.js';
+import {
+  GATEWAY_SERVICE_ACCOUNT,
+  LABEL_BOX,
+  LABEL_MANAGED_BY,
+  LABEL_WORKSPACE,
+  MANAGED_BY,
+  RUNNER_SERVICE_ACCOUNT,
+} from '../../api/labels.js';
 import type { ObjectMeta } from '../../api/meta.js';
 import { boxNamespace } from '../../api/names.js';
 import { Boxes } from '../../api/v1alpha1/box.js';
@@ -7,18 +14,26 @@ import type { Box } from '../../api/v1alpha1/box.js';
 import type { LimitRange, Namespace, NetworkPolicy, ResourceQuota, ServiceAccount } from '../../kube/core-types.js';
 import { controllerReference } from '../../kube/owner-references.js';
 import type { NamespaceOwner } from '../shared/namespace.js';
+import type { RoleBinding } from '../shared/role-bindings.js';
 import { parseQuantity } from '../shared/quantity.js';
 import { networkPolicySpecs } from './network-policies.js';
 import type { NetworkSettings } from './network-policies.js';
 
 export const RESOURCE_QUOTA = 'boxwright-quota';
 export const LIMIT_RANGE = 'boxwright-defaults';
+/**
+ * The gateway reads the credentials of agents in Box namespaces and no Secret elsewhere: the chart ships this ClusterRole
+ * (get of secrets) unbound, and lets the controller `bind` it, by this name only.
+ */
+export const BOX_CREDENTIALS_ROLE = 'boxwright-box-credentials';
+export const CREDENTIALS_ROLE_BINDING = 'boxwright-gateway';
 
 export interface BoxObjects {
   serviceAccount: ServiceAccount;
   networkPolicies: NetworkPolicy[];
   resourceQuota: ResourceQuota;
   limitRange: LimitRange;
+  credentialsBinding: RoleBinding;
 }
 
 function boxLabels(box: Box): Record<string, string> {
@@ -83,6 +98,13 @@ export function desiredObjects(box: Box, settings: NetworkSettings): BoxObjects 
       spec: { hard: quotaOf(box) },
     },
     limitRange: { apiVersion: 'v1', kind: 'LimitRange', metadata: metadata(LIMIT_RANGE), spec: limitsOf(box) },
+    credentialsBinding: {
+      apiVersion: 'rbac.authorization.k8s.io/v1',
+      kind: 'RoleBinding',
+      metadata: metadata(CREDENTIALS_ROLE_BINDING),
+      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: BOX_CREDENTIALS_ROLE },
+      subjects: [{ kind: 'ServiceAccount', name: GATEWAY_SERVICE_ACCOUNT, namespace: settings.gateway.namespace }],
+    },
   };
 }
 

@@ -19,6 +19,8 @@ import { APIKeys } from '../../api/v1alpha1/api-key.js';
 import type { APIKey } from '../../api/v1alpha1/api-key.js';
 import { Boxes } from '../../api/v1alpha1/box.js';
 import type { Box } from '../../api/v1alpha1/box.js';
+import { Connectors } from '../../api/v1alpha1/connector.js';
+import type { Connector } from '../../api/v1alpha1/connector.js';
 import { Workspaces } from '../../api/v1alpha1/workspace.js';
 import type { Workspace } from '../../api/v1alpha1/workspace.js';
 import { LimitRanges, Namespaces, NetworkPolicies, ResourceQuotas, ServiceAccounts } from '../../kube/core-types.js';
@@ -139,6 +141,11 @@ function agentChildInformer<T extends KubeObject & { spec: { agent: string } }>(
 
 export const skillInformer = { ...agentChildInformer<AgentSkill>(AgentSkills), pageSize: SKILL_PAGE_SIZE };
 export const memoryInformer = agentChildInformer<AgentMemory>(AgentMemories);
+
+export const connectorInformer: InformerOptions<Connector, Connector> = {
+  type: Connectors,
+  project: withoutManagedFields,
+};
 
 /** Only objects with our label: an object that lost it looks missing, and is found by its name and repaired. */
 function managedInformer<T extends KubeObject>(type: ResourceType<T>): InformerOptions<T, T> {
