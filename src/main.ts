@@ -1,6 +1,6 @@
 /**
- * One binary, one process per name: `boxwright api | gateway | controller | runner | tools | release-finalizers`.
- * Each loads only its own code. Nothing else happens here.
+ * One binary, one process per name: `boxwright api | gateway | controller | runner | tools | network-probe |
+ * release-finalizers`. Each loads only its own code. Nothing else happens here.
  */
 
 const PROCESSES: Record<string, (env: NodeJS.ProcessEnv) => Promise<number>> = {
@@ -9,6 +9,7 @@ const PROCESSES: Record<string, (env: NodeJS.ProcessEnv) => Promise<number>> = {
   controller: async (env) => (await import('./processes/controller.js')).runController(env),
   runner: async (env) => (await import('./runner/main.js')).runRunner(env),
   tools: async (env) => (await import('./runner/tools/main.js')).runTools(env),
+  'network-probe': async (env) => (await import('./processes/network-probe.js')).runNetworkProbe(env),
   'release-finalizers': async (env) => (await import('./processes/release-finalizers.js')).runReleaseFinalizers(env),
 };
 

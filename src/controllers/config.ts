@@ -26,6 +26,7 @@ export const ControllerConfig = z.object({
     .default('IfNotPresent')
     .describe('imagePullPolicy of run pods.'),
   gatewayService: z.string().min(1).default('boxwright-gateway').describe("Name of the gateway's Service."),
+  apiService: z.string().min(1).default('boxwright-api').describe("Name of the API's Service; runs must not reach it."),
   maxRunning: z.coerce
     .number()
     .int()

@@ -15,10 +15,12 @@ import { RunArchiver } from '../controllers/archive/archiver.js';
 import { createArchiveControllers } from '../controllers/archive/controller.js';
 import type { ArchiveControllers } from '../controllers/archive/controller.js';
 import { createBoxController } from '../controllers/box/controller.js';
+import { probeJobInformer } from '../controllers/box/probe-job.js';
 import { retentionLimits } from '../controllers/config.js';
 import type { ControllerConfig } from '../controllers/config.js';
 import { createInstallationController } from '../controllers/installation/controller.js';
 import { createJobSettings } from '../controllers/job-settings.js';
+import { createProbeSettings } from '../controllers/probe-settings.js';
 import { createRetentionController } from '../controllers/retention/controller.js';
 import type { RetentionMetrics } from '../controllers/retention/metrics.js';
 import type { ControllerPart } from '../controllers/shared/controller-part.js';
@@ -48,6 +50,7 @@ export function createControllerCaches(open: InformerFactory) {
     apiKeys: open(informers.apiKeyInformer),
     runs: open(runInformer),
     jobs: open(jobInformer),
+    probeJobs: open(probeJobInformer),
     pods: open(podInformer),
     nodes: open(nodeInformer),
     namespaces: open(informers.namespaceInformer),
@@ -100,6 +103,7 @@ export function createControllerParts(deps: ControllerPartsDependencies): Contro
       ...common,
       counts: runs.counts,
       network: { gateway: { namespace, podLabels: GATEWAY_PODS }, clusterCidrs: config.clusterCidrs },
+      probeSettings: createProbeSettings({ api, clock, config }),
     }),
     createAgentController({ ...common, archive: deps.archive?.store }),
     createAgentTriggerController({ ...common, keyIds: () => installation.keyIds() }),

@@ -7,6 +7,7 @@ import { createAgentTriggerController } from '../../src/controllers/agent-trigge
 import { createAgentController } from '../../src/controllers/agent/controller.js';
 import { createAPIKeyController } from '../../src/controllers/api-key/controller.js';
 import { createBoxController } from '../../src/controllers/box/controller.js';
+import { probeJobInformer } from '../../src/controllers/box/probe-job.js';
 import { createInstallationController } from '../../src/controllers/installation/controller.js';
 import type { Installation } from '../../src/controllers/installation/controller.js';
 import type { ControllerPart } from '../../src/controllers/shared/controller-part.js';
@@ -75,6 +76,7 @@ export async function startBaseControllers(server: TestApiServer): Promise<Runni
     resourceQuotas: open(informers.resourceQuotaInformer),
     limitRanges: open(informers.limitRangeInformer),
     roleBindings: open(informers.roleBindingInformer),
+    probeJobs: open(probeJobInformer),
   };
   const api = recordWrites(server.api, writes);
   const common = { api, clock: systemClock, log, caches };
@@ -97,6 +99,15 @@ export async function startBaseControllers(server: TestApiServer): Promise<Runni
         gateway: { namespace: RELEASE_NAMESPACE, podLabels: { 'app.kubernetes.io/component': 'gateway' } },
         clusterCidrs: ['203.0.113.0/24'],
       },
+      probeSettings: () =>
+        Promise.resolve({
+          image: 'boxwright:test',
+          imagePullPolicy: 'Never',
+          targets: [
+            { name: 'gateway', host: '10.96.0.7', port: 8443 },
+            { name: 'api', host: '10.96.0.8', port: 80 },
+          ],
+        }),
     }),
     createAgentController(common),
     createAgentTriggerController({ ...common, keyIds: () => installation.keyIds() }),

@@ -9,8 +9,9 @@ import { AgentRuns } from '../../src/api/v1alpha1/agent-run.js';
 import type { AgentRun } from '../../src/api/v1alpha1/agent-run.js';
 import { Agents } from '../../src/api/v1alpha1/agent.js';
 import { Boxes } from '../../src/api/v1alpha1/box.js';
+import type { Box } from '../../src/api/v1alpha1/box.js';
 import { Workspaces } from '../../src/api/v1alpha1/workspace.js';
-import { isTrue } from '../../src/api/conditions.js';
+import { findCondition, isTrue } from '../../src/api/conditions.js';
 import { ControllerConfig } from '../../src/controllers/config.js';
 import { Jobs, Leases, Namespaces, Pods, Services } from '../../src/kube/core-types.js';
 import type { Job, Pod } from '../../src/kube/core-types.js';
@@ -38,17 +39,13 @@ describe('the controller process', () => {
     server = await startApiServer({ own: true });
     await server.applyCrds();
     await create(Namespaces, { name: RELEASE });
-    const service = {
-      apiVersion: 'v1',
-      kind: 'Service',
-      metadata: { name: 'boxwright-gateway', namespace: RELEASE },
-      spec: { ports: [{ port: 8443 }] },
-    };
-    await server.api.create(Services, service);
+    await create(Services, { name: 'boxwright-gateway', namespace: RELEASE }, { ports: [{ port: 8443 }] });
+    await create(Services, { name: 'boxwright-api', namespace: RELEASE }, { ports: [{ name: 'http', port: 80 }] });
     replicas = [await startReplica('controller-0'), await startReplica('controller-1')];
     foreground = playForegroundDeletion();
     await create(Workspaces, { name: WORKSPACE }, { slots: 2 });
-    await create(Boxes, { name: 'runs' }, { workspace: WORKSPACE, engine: 'scripted' });
+    const egress = { requireEnforcement: false };
+    await create(Boxes, { name: 'runs' }, { workspace: WORKSPACE, engine: 'scripted', egress });
     await waitFor(Boxes, { name: 'runs' }, (box) => isTrue(box.status?.conditions, 'Ready'));
     await createAgent('ada');
   }, 1_200_000);
@@ -227,6 +224,44 @@ describe('the controller process', () => {
     await waitFor(Jobs, ofRun(name), (job) => job.spec.ttlSecondsAfterFinished === 600);
   }
 
+  const PROBE = { namespace: 'bw-guarded', name: 'boxwright-network-probe' };
+  const reasonOf = (box: Box) => findCondition(box.status?.conditions, 'Ready')?.reason;
+
+  /** Plays kubelet and Job controller: the pod of the network probe ends with a report that these were reached. */
+  async function endProbe(...reachable: string[]): Promise<void> {
+    const { metadata, spec } = await server.api.get(Jobs, PROBE);
+    const { namespace } = PROBE;
+    const { name } = await createProbePod(metadata.uid ?? '', spec.template);
+    const targets = ['gateway', 'api', 'kubernetes'].map((target) => ({
+      name: target,
+      reachable: reachable.includes(target),
+    }));
+    const terminated = { exitCode: 0, message: JSON.stringify({ targets }) };
+    const containerStatuses = [{ name: 'network-probe', restartCount: 0, state: { terminated } }];
+    const status = { phase: 'Succeeded', containerStatuses };
+    await server.api.patch(Pods, { namespace, name }, { status }, { type: 'merge', subresource: 'status' });
+    const now = new Date().toISOString().replace(/\.\d+Z$/, 'Z');
+    const condition = (type: string) => ({ type, status: 'True', lastProbeTime: now, lastTransitionTime: now });
+    const conditions = [condition('SuccessCriteriaMet'), condition('Complete')];
+    const ended = { conditions, startTime: now, completionTime: now, succeeded: 1, uncountedTerminatedPods: {} };
+    await server.api.patch(Jobs, PROBE, { status: ended }, { type: 'merge', subresource: 'status' });
+  }
+
+  async function createProbePod(jobUid: string, template: Job['spec']['template']) {
+    const pod = await server.api.create(Pods, {
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: {
+        ...template.metadata,
+        name: `probe-${jobUid}`,
+        namespace: PROBE.namespace,
+        ownerReferences: [{ apiVersion: 'batch/v1', kind: 'Job', name: PROBE.name, uid: jobUid, controller: true }],
+      },
+      spec: template.spec,
+    });
+    return pod.metadata;
+  }
+
   async function foldedOf(type: ResourceType, ref: { name: string; namespace?: string }) {
     const owner = (await server.api.get(type, ref)) as KubeObject & {
       status?: { folded?: { runs: number; inputTokens: number } };
@@ -381,6 +416,38 @@ describe('the controller process', () => {
     await waitFor(Agents, ofRun('ada'), ({ status }) => status?.runs === total && status.costUsd !== undefined);
   }, 60_000);
 
+  it('lets runs wait until a probe has shown that the network enforces the policies of their Box', async () => {
+    await create(Workspaces, { name: 'guarded' }, { slots: 2 });
+    await create(Boxes, { name: 'guarded' }, { workspace: 'guarded', engine: 'scripted' });
+    const probing = await waitFor(Boxes, { name: 'guarded' }, (box) => reasonOf(box) === 'NetworkProbing');
+    expect(probing.spec.egress).toEqual({ mode: 'none', requireEnforcement: true });
+    await waitFor(Jobs, PROBE, () => true);
+    await create(Agents, { name: 'eve', namespace: 'bw-guarded' }, { name: 'Eve' });
+    await create(AgentRuns, { name: 'guarded-run', namespace: 'bw-guarded' }, { agent: 'eve', message: 'hello' });
+    await endProbe('gateway', 'api', 'kubernetes');
+    const refused = await waitFor(Boxes, { name: 'guarded' }, (box) => reasonOf(box) === 'NetworkNotEnforced');
+    expect(findCondition(refused.status?.conditions, 'NetworkEnforced')).toMatchObject({
+      status: 'False',
+      message: expect.stringContaining('Install a CNI plugin that enforces NetworkPolicy'),
+    });
+    const waiting = { name: 'guarded-run', namespace: 'bw-guarded' };
+    await waitFor(AgentRuns, waiting, ({ status }) => status?.reason === 'BoxNotReady');
+    expect(await read(Jobs, waiting)).toBeUndefined();
+
+    // Other policies: what was found no longer counts, and now the network is one that enforces.
+    const before = (await server.api.get(Jobs, PROBE)).metadata.uid;
+    await server.api.patch(Boxes, { name: 'guarded' }, { spec: { egress: { mode: 'internet' } } }, { type: 'merge' });
+    await waitFor(Jobs, PROBE, ({ metadata }) => metadata.uid !== before);
+    await endProbe('gateway');
+    const good = await waitFor(Boxes, { name: 'guarded' }, (box) => isTrue(box.status?.conditions, 'Ready'));
+    expect(good.status?.networkProbe).toMatchObject({ result: 'Enforced' });
+    await waitFor(Jobs, waiting, () => true);
+    // The probe was a Job in the namespace, but no run.
+    const runs = await server.api.list(AgentRuns, { namespace: 'bw-guarded' });
+    expect(runs.items.map(({ metadata }) => metadata.name)).toEqual(['guarded-run']);
+    expect(good.status?.running ?? 0).toBe(0);
+  }, 60_000);
+
   it('goes on when the leader stops: the other takes over, and a run in the middle ends right', async () => {
     await createRun('handed-over');
     const pod = await playPod(await waitForJob('handed-over'), { phase: 'Running' });
@@ -394,6 +461,10 @@ describe('the controller process', () => {
     await waitFor(Jobs, ofRun('handed-over'), ({ spec }) => spec.ttlSecondsAfterFinished === 600);
     await createRun('after');
     await waitForJob('after');
+    // The verdict about a network is in the status of its Box: the new leader does not probe again.
+    const { status } = await server.api.get(Boxes, { name: 'guarded' });
+    expect(isTrue(status?.conditions, 'NetworkEnforced')).toBe(true);
+    expect((await server.api.get(Jobs, PROBE)).metadata.uid).toBe(status?.networkProbe?.jobUid);
   }, 60_000);
 
   it('takes the UIDs of removed runs out of the owners again', async () => {

@@ -93,14 +93,17 @@ describe('base controllers', () => {
   const readyReason = (object: { status?: { conditions?: Condition[] | undefined } }) =>
     findCondition(object.status?.conditions, 'Ready')?.reason;
 
+  /** There is no network here that a probe could judge. */
+  const egress = { requireEnforcement: false };
+
   async function createBox(workspace: string, box: string, spec: object = {}): Promise<Box> {
     if ((await read(Workspaces, { name: workspace })) === undefined) await create(Workspaces, { name: workspace }, {});
-    await create(Boxes, { name: box }, { workspace, ...spec });
+    await create(Boxes, { name: box }, { workspace, egress, ...spec });
     return await waitFor(Boxes, { name: box }, isReady);
   }
 
   it('makes a hardened namespace with everything that a Box has, and repairs what somebody changes', async () => {
-    await createBox('w-hard', 'hard', { egress: { mode: 'internet' }, quota: { memory: '1024Mi' } });
+    await createBox('w-hard', 'hard', { egress: { ...egress, mode: 'internet' }, quota: { memory: '1024Mi' } });
     const namespace = 'bw-hard';
     const { metadata } = await server.api.get(Namespaces, { name: namespace });
     expect(metadata.labels).toMatchObject({
@@ -206,7 +209,7 @@ describe('base controllers', () => {
   });
 
   it('waits for a missing Workspace, and says what is wrong with an amount', async () => {
-    await create(Boxes, { name: 'early' }, { workspace: 'w-early' });
+    await create(Boxes, { name: 'early' }, { workspace: 'w-early', egress });
     await waitFor(Boxes, { name: 'early' }, (box) => readyReason(box) === 'WorkspaceNotFound');
     expect(await read(Namespaces, { name: 'bw-early' })).toBeUndefined();
     await create(Workspaces, { name: 'w-early' }, {});
@@ -313,7 +316,7 @@ describe('base controllers', () => {
     const before = ofCalm();
     controllers.resync();
     // A marker that only a reconcile after the resync can make: all queues are in order of arrival.
-    await create(Boxes, { name: 'marker' }, { workspace: 'w-calm' });
+    await create(Boxes, { name: 'marker' }, { workspace: 'w-calm', egress });
     await waitFor(Boxes, { name: 'marker' }, isReady);
     await create(Agents, { name: 'marker', namespace: 'bw-marker' }, { name: 'M' });
     await waitFor(Agents, { name: 'marker', namespace: 'bw-marker' }, isReady);

@@ -114,6 +114,12 @@ export const BoxSpec = z.object({
         .enum(['none', 'internet'])
         .default('none')
         .describe('`none`: no network beyond the gateway, not even DNS. `internet`: public addresses only.'),
+      requireEnforcement: z
+        .boolean()
+        .default(true)
+        .describe(
+          'Whether runs wait until a probe has shown that the network enforces the policies (condition NetworkEnforced). `false`: runs start in any case and may reach the cluster and its networks when nothing stops them.',
+        ),
     })
     .prefault({})
     .describe('What the pods of runs may reach.'),
@@ -143,12 +149,26 @@ export const BoxSpec = z.object({
     .describe('ResourceQuota of the namespace.'),
 });
 
+/** Condition NetworkEnforced holds the verdict; this is what it stands on. */
+export const NetworkProbe = z
+  .object({
+    digest: z.string().max(64).describe('Digest of the policies and targets that were probed.'),
+    jobUid: z.string().max(64).describe('UID of the Job whose report was read.'),
+    probedAt: z.string().max(32).describe('When its report was read.'),
+    result: z
+      .enum(['Enforced', 'NetworkNotEnforced', 'GatewayUnreachable', 'ProbeFailed'])
+      .describe('What it said; ProbeFailed leaves an earlier verdict as it is.'),
+  })
+  .describe('The latest network probe.');
+export type NetworkProbe = z.output<typeof NetworkProbe>;
+
 export const BoxStatus = z.object({
   conditions: Conditions,
   namespace: z.string().max(63).optional().describe('The hardened namespace of this Box.'),
   agents: z.int().min(0).optional().describe('Agents in this Box.'),
   running: z.int().min(0).optional().describe('Runs that hold a Job.'),
   queued: z.int().min(0).optional().describe('Runs that wait.'),
+  networkProbe: NetworkProbe.optional(),
   folded: FoldedTotals,
   folding: Folding,
 });

@@ -69,6 +69,7 @@ function watchBox({ caches, counts }: BoxDependencies, enqueue: (key: string) =>
         if (current === undefined) enqueueNamespace(previous?.metadata.namespace);
       }),
     ),
+    caches.probeJobs.onChange(({ current, previous }) => enqueueNamespace((current ?? previous)?.namespace)),
     counts.onChange(enqueueNamespace),
   ]);
 }

@@ -7,6 +7,7 @@ import type { Logger } from '../../observability/logger.js';
 import type { Clock } from '../../runtime/clock.js';
 import type { AgentChildView, AgentView, RunView, TriggerView } from '../shared/informers.js';
 import type { NetworkSettings } from './network-policies.js';
+import type { ProbeJobView, ProbeSettings } from './probe-job.js';
 
 /** What the run controller knows about a Box. */
 export interface BoxCounts {
@@ -25,6 +26,8 @@ export interface BoxDependencies {
   caches: BoxCaches;
   counts: BoxCounts;
   network: NetworkSettings;
+  /** Rejects while the installation is not complete. */
+  probeSettings(signal: AbortSignal): Promise<ProbeSettings>;
 }
 
 export interface BoxCaches {
@@ -41,6 +44,7 @@ export interface BoxCaches {
   networkPolicies: Cache<NetworkPolicy>;
   resourceQuotas: Cache<ResourceQuota>;
   limitRanges: Cache<LimitRange>;
+  probeJobs: Cache<ProbeJobView>;
 }
 
 /** What a reconcile works with beside the Box itself. */

@@ -23,7 +23,7 @@ const ours = {
   'boxwright.dev/workspace': 'acme',
 };
 const owner = { apiVersion: 'boxwright.dev/v1alpha1', kind: 'Box', name: 'dev', uid: 'uid-1', controller: true };
-const RUN_PODS = { matchExpressions: [{ key: 'boxwright.dev/run', operator: 'Exists' }] };
+const OUR_PODS = { matchExpressions: [{ key: 'boxwright.dev/box', operator: 'Exists' }] };
 
 test('the namespace is restricted and belongs to the Box', () => {
   expect(desiredNamespace(makeBox())).toEqual({
@@ -66,7 +66,7 @@ describe('network policies', () => {
     expect(networkPolicySpecs({ mode: 'none' }, network)).toEqual({
       'boxwright-default-deny': { podSelector: {}, policyTypes: ['Ingress', 'Egress'] },
       'boxwright-gateway': {
-        podSelector: RUN_PODS,
+        podSelector: OUR_PODS,
         policyTypes: ['Egress'],
         egress: [
           {
@@ -88,7 +88,7 @@ describe('network policies', () => {
       podSelector: unknown;
       egress: { to: { ipBlock?: { cidr: string; except: string[] } }[]; ports?: unknown }[];
     };
-    expect(policy.podSelector).toEqual(RUN_PODS);
+    expect(policy.podSelector).toEqual(OUR_PODS);
     expect(policy.egress[0]?.ports).toBeUndefined();
     const [ipv4, ipv6] = policy.egress[0]?.to.map(({ ipBlock }) => ipBlock) ?? [];
     expect(ipv4?.cidr).toBe('0.0.0.0/0');

@@ -11,7 +11,14 @@ import { Agents } from '../../api/v1alpha1/agent.js';
 import { Boxes } from '../../api/v1alpha1/box.js';
 import type { Box } from '../../api/v1alpha1/box.js';
 import type { KubeObject, ResourceType } from '../../api/meta.js';
-import { LimitRanges, Namespaces, NetworkPolicies, ResourceQuotas, ServiceAccounts } from '../../kube/core-types.js';
+import {
+  Jobs,
+  LimitRanges,
+  Namespaces,
+  NetworkPolicies,
+  ResourceQuotas,
+  ServiceAccounts,
+} from '../../kube/core-types.js';
 import { DONE, requeueAfter } from '../../runtime/steps.js';
 import type { StepResult } from '../../runtime/steps.js';
 import { deleteObjects } from '../shared/delete-objects.js';
@@ -22,6 +29,7 @@ import { setReady } from '../shared/ready.js';
 import type { BoxDependencies, BoxInputs } from './dependencies.js';
 import { LABELS_OF_ADOPTION, desiredObjects, ownerOf } from './desired.js';
 import { INTERNET_POLICY } from './network-policies.js';
+import { PROBE_JOB } from './probe-job.js';
 
 /** Cache events wake the Box earlier; this is for an event that never comes and for the next batch of deletes. */
 const RECHECK_MS = 2_000;
@@ -89,6 +97,7 @@ async function leaveNamespace(deps: BoxDependencies, box: Box, namespace: string
   const { api } = deps;
   const desired = desiredObjects(box, deps.network);
   const internet = { metadata: { name: INTERNET_POLICY, namespace } };
+  await deleteObjects(api, Jobs, [{ metadata: { name: PROBE_JOB, namespace } }], signal);
   await deleteObjects(api, ServiceAccounts, [desired.serviceAccount], signal);
   await deleteObjects(api, ResourceQuotas, [desired.resourceQuota], signal);
   await deleteObjects(api, LimitRanges, [desired.limitRange], signal);

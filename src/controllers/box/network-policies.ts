@@ -2,7 +2,7 @@
  * Network rules of a Box namespace (DESIGN 7): nothing in, nothing out, except the pods of runs to the gateway and, when
  * the Box says so, to public addresses.
  */
-import { LABEL_RUN } from '../../api/labels.js';
+import { LABEL_BOX } from '../../api/labels.js';
 import type { Box } from '../../api/v1alpha1/box.js';
 import { GATEWAY_PORT } from '../../protocol/pod.js';
 
@@ -43,12 +43,13 @@ export interface NetworkSettings {
   clusterCidrs: readonly string[];
 }
 
-const RUN_PODS = { matchExpressions: [{ key: LABEL_RUN, operator: 'Exists' }] };
+/** The pods of runs and of the network probe, which has to stand under the same rules. */
+const OUR_PODS = { matchExpressions: [{ key: LABEL_BOX, operator: 'Exists' }] };
 const namespaceNamed = (name: string) => ({ matchLabels: { 'kubernetes.io/metadata.name': name } });
 
 /** Name -> spec of every policy that the Box should have; any other one of ours has to go. */
 export function networkPolicySpecs(
-  egress: Box['spec']['egress'],
+  egress: Pick<Box['spec']['egress'], 'mode'>,
   settings: NetworkSettings,
 ): Record<string, Record<string, unknown>> {
   return {
@@ -64,7 +65,7 @@ function gatewayPolicy(gateway: NetworkSettings['gateway']): Record<string, unkn
     podSelector: { matchLabels: { ...gateway.podLabels } },
   };
   return {
-    podSelector: RUN_PODS,
+    podSelector: OUR_PODS,
     policyTypes: ['Egress'],
     egress: [{ to: [peer], ports: [{ protocol: 'TCP', port: GATEWAY_PORT }] }],
   };
@@ -79,7 +80,7 @@ function internetPolicy(clusterCidrs: readonly string[]): Record<string, unknown
     podSelector: { matchLabels: { 'k8s-app': 'kube-dns' } },
   };
   return {
-    podSelector: RUN_PODS,
+    podSelector: OUR_PODS,
     policyTypes: ['Egress'],
     egress: [
       {

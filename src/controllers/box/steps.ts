@@ -18,13 +18,15 @@ import type { BoxDependencies, BoxInputs } from './dependencies.js';
 import { desiredNamespace, desiredObjects, ownerOf, wrongAmounts } from './desired.js';
 import { finalizeBox } from './finalize.js';
 import { INTERNET_POLICY } from './network-policies.js';
+import { networkNotReady } from './network-verdict.js';
+import { probeNetwork } from './probe-network.js';
 
 /** A namespace that is in the way is looked at again this often: annotating it wakes nobody. */
 const BLOCKED_RECHECK_MS = 30_000;
 
 export type BoxStep = Step<Box, BoxInputs>;
 
-/** deleted? -> finalizer -> Workspace -> namespace -> policies -> other objects -> counts -> Ready. */
+/** deleted? -> finalizer -> Workspace -> namespace -> policies -> other objects -> network probe -> counts -> Ready. */
 export function boxSteps(deps: BoxDependencies, mirror: CountMirror): readonly BoxStep[] {
   return [
     {
@@ -44,6 +46,7 @@ export function boxSteps(deps: BoxDependencies, mirror: CountMirror): readonly B
     // The policies before all else: nothing may run before they stand.
     { name: 'policies', run: (draft, _inputs, signal) => ensurePolicies(deps, draft, signal) },
     { name: 'objects', run: (draft, _inputs, signal) => ensureObjects(deps, draft, signal) },
+    { name: 'network', run: (draft, inputs, signal) => probeNetwork(deps, draft, inputs, signal) },
     {
       name: 'counts',
       run: (draft, { namespace }) =>
@@ -56,7 +59,7 @@ export function boxSteps(deps: BoxDependencies, mirror: CountMirror): readonly B
     {
       name: 'ready',
       run: (draft) => {
-        setReady(draft, hasWorkspace(deps, draft) ? undefined : workspaceNotFound(draft), deps.clock);
+        setReady(draft, hasWorkspace(deps, draft) ? networkNotReady(draft) : workspaceNotFound(draft), deps.clock);
         return DONE;
       },
     },

@@ -17,6 +17,9 @@ export interface TenantOptions {
   box?: object;
 }
 
+/** The test cluster may enforce no network policies; only test/e2e/network.test.ts is about that. */
+const BOX = { engine: 'scripted', egress: { requireEnforcement: false } };
+
 interface Conditioned {
   metadata: { generation: number };
   status?: { active?: boolean; observedGeneration?: number; conditions?: { type: string; status: string }[] };
@@ -33,7 +36,7 @@ export async function createTenant(name: string, options: TenantOptions = {}): P
   const keyNamespace = `bw-ws-${name}`;
   await apply(
     { ...api, kind: 'Workspace', metadata: { name }, spec: { slots: options.slots ?? 20 } },
-    { ...api, kind: 'Box', metadata: { name }, spec: { workspace: name, engine: 'scripted', ...options.box } },
+    { ...api, kind: 'Box', metadata: { name }, spec: { ...BOX, workspace: name, ...options.box } },
   );
   await eventually(`Box ${name} is Ready`, async () => isReady(await getObject<Conditioned>('box', name)));
   await eventually(`namespace ${keyNamespace} is there`, () => getObject('namespace', keyNamespace));

@@ -1,0 +1,134 @@
+/** The Job that probes the network of a Box (DESIGN 7, Egress), as a pure function, and what is kept of it. */
+import { createHash } from 'node:crypto';
+import {
+  ANNOTATION_PROBED,
+  LABEL_BOX,
+  LABEL_MANAGED_BY,
+  LABEL_NETWORK_PROBE,
+  MANAGED_BY,
+  RUNNER_SERVICE_ACCOUNT,
+} from '../../api/labels.js';
+import { boxNamespace } from '../../api/names.js';
+import { Boxes } from '../../api/v1alpha1/box.js';
+import type { Box } from '../../api/v1alpha1/box.js';
+import { Jobs } from '../../kube/core-types.js';
+import type { Job } from '../../kube/core-types.js';
+import { apiVersionOf, controllerReference } from '../../kube/owner-references.js';
+import type { InformerOptions } from '../../kube/types.js';
+import { PROBE_CONTAINER, PROBE_TARGETS_ENV } from '../../protocol/network-probe.js';
+import type { ProbeTarget } from '../../protocol/network-probe.js';
+import { POD_GID, RUNNER_UID } from '../../protocol/pod.js';
+import { networkPolicySpecs } from './network-policies.js';
+import type { NetworkSettings } from './network-policies.js';
+
+export const PROBE_JOB = 'boxwright-network-probe';
+/** Scheduling, pulling the image and the probe itself; then the Job fails. */
+export const PROBE_DEADLINE_SECONDS = 180;
+/** A finished Job stays readable (kubectl logs) for this long. */
+const TTL_SECONDS = 600;
+
+/** What is the same for all probes of an installation. */
+export interface ProbeSettings {
+  image: string;
+  imagePullPolicy: string;
+  targets: readonly ProbeTarget[];
+}
+
+/** Names what a probe proves; with another digest its verdict says nothing. */
+export function probeDigest(box: Box, network: NetworkSettings, { targets }: Pick<ProbeSettings, 'targets'>): string {
+  const probed = [networkPolicySpecs(box.spec.egress, network), targets, box.spec.runtimeClassName ?? null];
+  return createHash('sha256').update(JSON.stringify(probed)).digest('hex').slice(0, 16);
+}
+
+export function buildProbeJob(box: Box, settings: ProbeSettings, digest: string): Job {
+  const labels = {
+    [LABEL_MANAGED_BY]: MANAGED_BY,
+    [LABEL_BOX]: box.metadata.name,
+    [LABEL_NETWORK_PROBE]: 'true',
+  };
+  return {
+    apiVersion: apiVersionOf(Jobs),
+    kind: Jobs.kind,
+    metadata: {
+      name: PROBE_JOB,
+      namespace: boxNamespace(box.metadata.name),
+      labels,
+      annotations: { [ANNOTATION_PROBED]: digest },
+      ownerReferences: [controllerReference(Boxes, box)],
+    },
+    spec: {
+      backoffLimit: 0,
+      activeDeadlineSeconds: PROBE_DEADLINE_SECONDS,
+      ttlSecondsAfterFinished: TTL_SECONDS,
+      template: {
+        metadata: { labels, annotations: { 'sidecar.istio.io/inject': 'false', 'linkerd.io/inject': 'disabled' } },
+        spec: podSpec(box, settings),
+      },
+    },
+  };
+}
+
+/** As the pod of a run, but for its containers; the Box's own image may be older than the probe. */
+function podSpec(box: Box, settings: ProbeSettings): Record<string, unknown> {
+  const { runtimeClassName } = box.spec;
+  const limits = { cpu: '100m', memory: '128Mi', 'ephemeral-storage': '32Mi' };
+  return {
+    restartPolicy: 'Never',
+    serviceAccountName: RUNNER_SERVICE_ACCOUNT,
+    automountServiceAccountToken: false,
+    enableServiceLinks: false,
+    terminationGracePeriodSeconds: 1,
+    ...(runtimeClassName === undefined ? {} : { runtimeClassName }),
+    securityContext: {
+      runAsNonRoot: true,
+      runAsUser: RUNNER_UID,
+      runAsGroup: POD_GID,
+      seccompProfile: { type: 'RuntimeDefault' },
+    },
+    containers: [
+      {
+        name: PROBE_CONTAINER,
+        image: settings.image,
+        imagePullPolicy: settings.imagePullPolicy,
+        args: ['network-probe'],
+        env: [{ name: PROBE_TARGETS_ENV, value: JSON.stringify(settings.targets) }],
+        // Without a report the last lines of the log are the message.
+        terminationMessagePolicy: 'FallbackToLogsOnError',
+        securityContext: {
+          allowPrivilegeEscalation: false,
+          readOnlyRootFilesystem: true,
+          capabilities: { drop: ['ALL'] },
+        },
+        resources: { requests: limits, limits },
+      },
+    ],
+  };
+}
+
+export interface ProbeJobView {
+  uid: string;
+  namespace: string;
+  digest: string | undefined;
+  createdAt: number;
+  deleting: boolean;
+  ended: boolean;
+}
+
+export function projectProbeJob({ metadata, status }: Job): ProbeJobView {
+  return {
+    uid: metadata.uid ?? '',
+    namespace: metadata.namespace ?? '',
+    digest: metadata.annotations?.[ANNOTATION_PROBED],
+    createdAt: Date.parse(metadata.creationTimestamp ?? ''),
+    deleting: metadata.deletionTimestamp !== undefined,
+    ended: (status?.conditions ?? []).some(
+      ({ type, status }) => status === 'True' && (type === 'Complete' || type === 'Failed'),
+    ),
+  };
+}
+
+export const probeJobInformer: InformerOptions<Job, ProbeJobView> = {
+  type: Jobs,
+  labelSelector: LABEL_NETWORK_PROBE,
+  project: projectProbeJob,
+};

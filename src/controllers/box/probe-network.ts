@@ -1,0 +1,135 @@
+/**
+ * The step of a Box that lets a Job probe its network (DESIGN 7, Egress) and keeps condition NetworkEnforced. The verdict
+ * and what it stands on are in the status, so that another controller goes on where this one stopped.
+ */
+import { findCondition, setCondition } from '../../api/conditions.js';
+import type { ConditionInput } from '../../api/conditions.js';
+import { LABEL_NETWORK_PROBE } from '../../api/labels.js';
+import type { Box } from '../../api/v1alpha1/box.js';
+import { Jobs, Pods } from '../../kube/core-types.js';
+import type { Pod } from '../../kube/core-types.js';
+import { isAlreadyExists } from '../../kube/errors.js';
+import { ownedBy } from '../../kube/owner-references.js';
+import { isoNow } from '../../runtime/clock.js';
+import { continueAndRequeueAfter } from '../../runtime/steps.js';
+import type { StepResult } from '../../runtime/steps.js';
+import { deleteObjects } from '../shared/delete-objects.js';
+import type { BoxDependencies, BoxInputs } from './dependencies.js';
+import {
+  NETWORK_ENFORCED,
+  conditionOf,
+  keepsEarlierVerdict,
+  planProbe,
+  probing,
+  requiresEnforcement,
+  verdictOf,
+} from './network-verdict.js';
+import type { ProbePlan } from './network-verdict.js';
+import { PROBE_JOB, buildProbeJob, probeDigest } from './probe-job.js';
+import type { ProbeJobView, ProbeSettings } from './probe-job.js';
+
+/** The Services of the installation are read again this often while they have no address. */
+const NO_SETTINGS_RECHECK_MS = 15_000;
+/** A Job that was made or deleted wakes the Box; this is for an event that never comes. */
+const RECHECK_MS = 30_000;
+
+/** One round: makes, awaits, reads or removes the Job. The Box goes on to its next step in any case. */
+export async function probeNetwork(
+  deps: BoxDependencies,
+  draft: Box,
+  { namespace }: BoxInputs,
+  signal: AbortSignal,
+): Promise<StepResult> {
+  const settings = await readSettings(deps, draft, signal);
+  if (settings === undefined) return continueAndRequeueAfter(NO_SETTINGS_RECHECK_MS);
+  const digest = probeDigest(draft, deps.network, settings);
+  if (draft.status?.networkProbe?.digest !== digest) {
+    // What was found about other policies is forgotten: it must not stand again when somebody changes them back.
+    draft.status = { ...draft.status, networkProbe: undefined };
+    set(deps, draft, probing('a pod is trying what the network lets pass; this takes a minute at most'));
+  }
+  const plan = planProbe({
+    now: deps.clock.now(),
+    digest,
+    isRequired: requiresEnforcement(draft),
+    latest: draft.status?.networkProbe,
+    job: deps.caches.probeJobs.get(`${namespace}/${PROBE_JOB}`),
+  });
+  return await follow(plan, { deps, draft, namespace, settings, digest }, signal);
+}
+
+interface Round {
+  deps: BoxDependencies;
+  draft: Box;
+  namespace: string;
+  settings: ProbeSettings;
+  digest: string;
+}
+
+async function follow(plan: ProbePlan, round: Round, signal: AbortSignal): Promise<StepResult> {
+  const { deps, draft, namespace, settings, digest } = round;
+  switch (plan.do) {
+    case 'wait':
+      return continueAndRequeueAfter(plan.ms);
+    case 'create':
+      try {
+        await deps.api.create(Jobs, buildProbeJob(draft, settings, digest), { signal });
+      } catch (error) {
+        // The cache does not know it yet.
+        if (!isAlreadyExists(error)) throw error;
+      }
+      return continueAndRequeueAfter(RECHECK_MS);
+    case 'delete':
+      await deleteObjects(deps.api, Jobs, [{ metadata: { name: PROBE_JOB, namespace, uid: plan.job.uid } }], signal);
+      return continueAndRequeueAfter(RECHECK_MS);
+    case 'read':
+      await readVerdict(plan.job, round, signal);
+      return continueAndRequeueAfter(RECHECK_MS);
+  }
+}
+
+/** Undefined while the installation is not complete; a verdict that is there stays meanwhile. */
+async function readSettings(
+  deps: BoxDependencies,
+  draft: Box,
+  signal: AbortSignal,
+): Promise<ProbeSettings | undefined> {
+  try {
+    return await deps.probeSettings(signal);
+  } catch (error) {
+    signal.throwIfAborted();
+    const why = error instanceof Error ? error.message : String(error);
+    deps.log.warn({ box: draft.metadata.name, err: error }, 'network probe cannot start');
+    if (findCondition(draft.status?.conditions, NETWORK_ENFORCED) === undefined) {
+      set(deps, draft, probing(`the probe of the network cannot start: ${why}`));
+    }
+    return undefined;
+  }
+}
+
+async function readVerdict(
+  job: ProbeJobView,
+  { deps, draft, namespace, digest }: Round,
+  signal: AbortSignal,
+): Promise<void> {
+  const verdict = verdictOf(await podOf(deps, job, signal), namespace);
+  if (!keepsEarlierVerdict(draft, digest, verdict)) set(deps, draft, conditionOf(verdict));
+  const probedAt = isoNow(deps.clock);
+  draft.status = { ...draft.status, networkProbe: { digest, jobUid: job.uid, probedAt, result: verdict.result } };
+  deps.log.info({ box: draft.metadata.name, result: verdict.result }, 'network probed');
+}
+
+async function podOf(
+  { api }: BoxDependencies,
+  { namespace, uid }: ProbeJobView,
+  signal: AbortSignal,
+): Promise<Pod | undefined> {
+  const { items } = await api.list(Pods, { namespace, labelSelector: LABEL_NETWORK_PROBE, signal });
+  return items.find((pod) => ownedBy(pod, uid));
+}
+
+function set({ clock }: BoxDependencies, draft: Box, condition: ConditionInput): void {
+  const { generation } = draft.metadata;
+  const input = { ...condition, ...(generation === undefined ? {} : { observedGeneration: generation }) };
+  draft.status = { ...draft.status, conditions: setCondition(draft.status?.conditions, input, isoNow(clock)) };
+}
