@@ -157,7 +157,7 @@ describe('peers', () => {
         podIP: more.ip ?? '10.0.0.1',
         conditions: [{ type: 'Ready', status: more.ready === false ? 'False' : 'True' }],
       },
-    } as Pod);
+    });
 
   test('are the other pods that take traffic', () => {
     const pods = [

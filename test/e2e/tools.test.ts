@@ -95,7 +95,7 @@ describe('tools on a live install', () => {
     );
     const [copy] = installed.agents;
     expect(copy).toMatchObject({ handle: 'worker-2', active: true });
-    const agent = await toolOk<Record<string, unknown>>(tenant.apiKey, 'get_agent', { agentId: copy?.agentId });
+    const agent = await toolOk(tenant.apiKey, 'get_agent', { agentId: copy?.agentId });
     expect(agent).toMatchObject({
       soul: 'You work. Ask @worker-2 for help.',
       skills: [{ slug: 'check-links' }],

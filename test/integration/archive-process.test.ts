@@ -99,7 +99,7 @@ describe('the controller process with an archive', () => {
       kind: type.kind,
       metadata,
       ...(spec === undefined ? {} : { spec }),
-    } as KubeObject);
+    });
   }
 
   async function waitFor<T extends KubeObject>(
