@@ -51,7 +51,8 @@ describe('the controller process with an archive', () => {
     await create(Services, { name: 'boxwright-gateway', namespace: RELEASE }, { ports: [{ port: 8443 }] });
     replicas = [await startReplica('controller-0'), await startReplica('controller-1')];
     await create(Workspaces, { name: 'archived' }, { slots: 5 });
-    await create(Boxes, { name: 'archived' }, { workspace: 'archived', engine: 'scripted' });
+    const egress = { requireEnforcement: false };
+    await create(Boxes, { name: 'archived' }, { workspace: 'archived', engine: 'scripted', egress });
     await waitFor(Boxes, { name: 'archived' }, (box) => isTrue(box.status?.conditions, 'Ready'));
   }, 1_200_000);
 
