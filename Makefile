@@ -64,10 +64,14 @@ test-unit: deps ## Tests that need nothing but Node.
 test-integration: deps ## Tests on a real API server (no root, no containers).
 	$(JEST) --selectProjects integration
 
+.PHONY: test-clients
+test-clients: deps ## MCP clients that others wrote, against the real API process.
+	$(JEST) --selectProjects clients
+
 .PHONY: test-e2e
 test-e2e: up ## Tests in real pods on the cluster of make up.
 	$(JEST) --selectProjects e2e --runInBand
 
 .PHONY: test
-test: ## All tests: verify, unit, contract, repo, integration, e2e in real pods.
+test: ## All tests: verify, unit, contract, repo, integration, clients, e2e in real pods.
 	hack/test.sh

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # All tests, cheapest first: generated files, types, lint, format; unit, contract and repository tests; integration tests
-# on a real API server; end-to-end tests in real pods. Every level runs even when an earlier one failed, so that one run
-# tells everything. The last line counts all tests: `N passed, N failed, N skipped`.
+# on a real API server; MCP clients that others wrote; end-to-end tests in real pods. Every level runs even when an
+# earlier one failed, so that one run tells everything. The last line counts all tests: `N passed, N failed, N skipped`.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 results=$(mktemp -d)
@@ -37,6 +37,7 @@ export PATH=$node_bin:$PWD/node_modules/.bin:$PATH
 level verify make verify
 jest_level unit unit contract repo
 jest_level integration integration
+jest_level clients clients
 level up make up
 jest_level e2e e2e
 
