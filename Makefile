@@ -72,6 +72,10 @@ test-clients: deps ## MCP clients that others wrote, against the real API proces
 test-e2e: up ## Tests in real pods on the cluster of make up.
 	$(JEST) --selectProjects e2e --runInBand
 
+.PHONY: chaos
+chaos: deps ## Kills pods, API server and etcd of the cluster of make up while webhooks arrive, then checks the promises.
+	node hack/run-ts.mjs test/chaos/main.ts
+
 .PHONY: test
 test: ## All tests: verify, unit, contract, repo, integration, clients, e2e in real pods.
 	hack/test.sh
