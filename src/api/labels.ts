@@ -29,6 +29,8 @@ export const ANNOTATION_PREVIOUS_RUN = 'boxwright.dev/previous-run';
 
 /** On the Job of a network probe: digest of the policies and targets that it probes. */
 export const ANNOTATION_PROBED = 'boxwright.dev/probed';
+/** On a Job: what the budgets left to the run when it was admitted, as JSON. */
+export const ANNOTATION_BUDGET = 'boxwright.dev/budget';
 
 /** Holds an AgentRun until it is counted in every owner's totals. */
 export const FINALIZER_FOLD = 'boxwright.dev/fold';

@@ -77,6 +77,14 @@ export const RUN_REASONS = {
     cause: 'The model answered with an error.',
     nextStep: 'Read status.message; check provider, model and credentials.',
   },
+  BudgetExhausted: {
+    cause: 'A budget of agent, Box or Workspace is used up, or what is left is too little for the next model call.',
+    nextStep: 'Read status.message; raise spec.budget, or wait for the next day or month.',
+  },
+  ModelUnpriced: {
+    cause: 'A budget in US dollars is set, and the price of the model is not known.',
+    nextStep: 'Add the model to ConfigMap boxwright-model-prices (docs/models.md), or set the budget in tokens.',
+  },
   ImagePullFailed: {
     cause: 'The image of the run could not be pulled in time.',
     nextStep: 'Check the image name, the registry and its pull secret.',

@@ -2,6 +2,7 @@
  * Exact numbers (DESIGN 3): what an Agent, AgentTrigger, Box or Workspace has counted = the folded base in its status +
  * the live runs that are not in the base yet. One pure function, so that tools and kubectl never disagree.
  */
+import { addToPeriods, amountOf } from './budget.js';
 import { parseMicroUsd } from './money.js';
 import type { RunUsage } from './v1alpha1/agent-run.js';
 import type { FoldedTotals } from './v1alpha1/common.js';
@@ -12,6 +13,8 @@ export interface CountedRun {
   /** When it was accepted, RFC 3339. */
   createdAt: string;
   usage: RunUsage | undefined;
+  /** When it was admitted, RFC 3339: its day and month. Absent for runs that used nothing. */
+  countedAt?: string | undefined;
 }
 
 export interface Totals {
@@ -67,6 +70,9 @@ function addRun(sum: FoldedTotals, run: CountedRun): void {
   sum.inputTokens += run.usage?.inputTokens ?? 0;
   sum.outputTokens += run.usage?.outputTokens ?? 0;
   sum.costMicroUsd += parseMicroUsd(run.usage?.costUsd) ?? 0;
+  if (run.countedAt !== undefined && run.usage !== undefined) {
+    sum.periods = addToPeriods(sum.periods, run.countedAt, amountOf(run.usage));
+  }
   const newer = sum.lastRunAt === undefined || Date.parse(run.createdAt) > Date.parse(sum.lastRunAt);
   if (newer) sum.lastRunAt = run.createdAt;
 }

@@ -12,6 +12,7 @@ import { SelfTools } from './agent-tools/self-tools.js';
 import { SkillTools } from './agent-tools/skill-tools.js';
 import { RunAuthenticator } from './auth/run-authenticator.js';
 import { TokenReviewer } from './auth/token-reviews.js';
+import { RunBudgets } from './budget/run-budgets.js';
 import type { GatewayCaches } from './caches.js';
 import { GatewayHandler } from './http/handler.js';
 import { KeyedLock } from './keyed-lock.js';
@@ -76,7 +77,13 @@ export function createGateway(deps: GatewayDeps): Gateway {
       self: new SelfTools({ api, clock }),
     }),
     finisher,
-    models: new ModelCalls({ ...shared, boxes: inputs, agents: caches.agents, ...deps.models }),
+    models: new ModelCalls({
+      ...shared,
+      boxes: inputs,
+      agents: caches.agents,
+      budgets: new RunBudgets({ clock, store }),
+      ...deps.models,
+    }),
     isDraining: deps.isDraining,
     clock,
     metrics: deps.httpMetrics,

@@ -45,8 +45,3 @@ export function openCallOf({ inputTokens, outputTokens, costMicroUsd }: CallUsag
     ...(costMicroUsd === undefined ? {} : { costUsd: formatMicroUsd(costMicroUsd) }),
   };
 }
-
-/** The charge for a call in flight whose end nobody will know. */
-export function callOf({ inputTokens, outputTokens, costUsd }: OpenCall): CallUsage {
-  return { inputTokens, outputTokens, costMicroUsd: parseMicroUsd(costUsd), unanswered: true };
-}

@@ -1,6 +1,7 @@
 /** What the gateway keeps of the objects that it watches: enough to check a token, pin, serve and finish a run. */
 import { API_VERSION } from '../api/define-resource.js';
-import { LABEL_RUN, ANNOTATION_PREVIOUS_RUN } from '../api/labels.js';
+import { parseSlice, type Slice } from '../api/budget.js';
+import { ANNOTATION_BUDGET, LABEL_RUN, ANNOTATION_PREVIOUS_RUN } from '../api/labels.js';
 import type { ObjectMeta } from '../api/meta.js';
 import { sessionIdOf, slugOfChildName } from '../api/names.js';
 import { isTerminal } from '../api/run-status.js';
@@ -111,10 +112,13 @@ export interface RunJobView {
   runUid: string;
   /** The latest earlier run of the session, if any. */
   previousRun?: string;
+  /** What the budgets left to the run when it was admitted. */
+  slice?: Slice | undefined;
 }
 
 export function projectRunJob(job: Job): RunJobView {
   const owner = controllerOwner(job);
+  const slice = parseSlice(job.metadata.annotations?.[ANNOTATION_BUDGET]);
   const previousRun = job.metadata.annotations?.[ANNOTATION_PREVIOUS_RUN];
   return {
     namespace: job.metadata.namespace ?? '',
@@ -123,6 +127,7 @@ export function projectRunJob(job: Job): RunJobView {
     runName: owner?.kind === 'AgentRun' ? owner.name : '',
     runUid: owner?.kind === 'AgentRun' ? owner.uid : '',
     ...(previousRun === undefined ? {} : { previousRun }),
+    ...(slice === undefined ? {} : { slice }),
   };
 }
 

@@ -14,6 +14,8 @@ import { createAPIKeyController } from '../controllers/api-key/controller.js';
 import { RunArchiver } from '../controllers/archive/archiver.js';
 import { createArchiveControllers } from '../controllers/archive/controller.js';
 import type { ArchiveControllers } from '../controllers/archive/controller.js';
+import { createBudgetController } from '../controllers/budget/controller.js';
+import { BudgetLedger } from '../controllers/budget/ledger.js';
 import { createBoxController } from '../controllers/box/controller.js';
 import { probeJobInformer } from '../controllers/box/probe-job.js';
 import { retentionLimits } from '../controllers/config.js';
@@ -87,8 +89,10 @@ export function createControllerParts(deps: ControllerPartsDependencies): Contro
   const installation = createInstallationController({ ...common, namespace, gatewayService: config.gatewayService });
   const folder = new Folder(api, (box, signal) => workspaceOf(api, caches.boxes, box, signal));
   const archive = createArchiving(deps);
+  const budgets = new BudgetLedger(caches, clock);
   const runs = createRunControllers({
     ...common,
+    budgets,
     archive: archive?.gate,
     maxRunning: config.maxRunning,
     metrics: metrics.runs,
@@ -108,6 +112,7 @@ export function createControllerParts(deps: ControllerPartsDependencies): Contro
     createAgentController({ ...common, archive: deps.archive?.store }),
     createAgentTriggerController({ ...common, keyIds: () => installation.keyIds() }),
     createAgentScheduleController({ ...common, keyring: () => installation.keyring() }),
+    createBudgetController({ api, runs: caches.runs, ledger: budgets }),
     runs.runs,
     runs.admission,
     createChildRunController(common),

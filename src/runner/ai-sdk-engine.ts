@@ -272,6 +272,14 @@ function assistantTurn(message: Assistant, results: readonly ToolAnswer[]): Mode
   ];
 }
 
+const SAID_BY_GATEWAY = [
+  'ModelNotConfigured',
+  'StepLimitReached',
+  'ModelError',
+  'ModelUnpriced',
+  'BudgetExhausted',
+] as const;
+
 /** A failed model call in the words of the gateway: `{"error": {"type": "<RunReason>", "message": "..."}}`. */
 function describeFailure(error: unknown): Pick<EngineOutcome, 'reason' | 'message'> {
   if (!APICallError.isInstance(error)) {
@@ -282,8 +290,8 @@ function describeFailure(error: unknown): Pick<EngineOutcome, 'reason' | 'messag
   const message = typeof body?.error?.message === 'string' ? body.error.message : error.message;
   const type = body?.error?.type;
   // The gateway counts too: it can be a step ahead when an answer got lost on its way.
-  if (type === 'ModelNotConfigured' || type === 'StepLimitReached' || type === 'ModelError')
-    return { reason: type, message };
+  const known = SAID_BY_GATEWAY.find((reason) => reason === type);
+  if (known !== undefined) return { reason: known, message };
   const status = error.statusCode === undefined || error.statusCode === 200 ? '' : ` (HTTP ${error.statusCode})`;
   return { reason: 'ModelError', message: `The model call failed${status}: ${message}` };
 }

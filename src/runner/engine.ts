@@ -82,7 +82,12 @@ export interface EngineHooks {
 
 export interface EngineOutcome {
   /** `Aborted` when the signal fired; the caller knows why. */
-  reason: Extract<RunReason, 'Completed' | 'StepLimitReached' | 'ModelError' | 'ModelNotConfigured'> | 'Aborted';
+  reason:
+    | Extract<
+        RunReason,
+        'Completed' | 'StepLimitReached' | 'ModelError' | 'ModelNotConfigured' | 'ModelUnpriced' | 'BudgetExhausted'
+      >
+    | 'Aborted';
   /** For errors: what happened, for a person. */
   message: string;
   /** The last text that the model wrote; null when it never spoke. */

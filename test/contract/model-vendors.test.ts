@@ -8,8 +8,9 @@ import { streamText, type LanguageModel } from 'ai';
 import { z } from 'zod';
 import { LABEL_CREDENTIAL } from '../../src/api/credentials.js';
 import { parseMicroUsd } from '../../src/api/money.js';
+import type { RunBudget } from '../../src/api/v1alpha1/agent-run.js';
 import type { ClaimAnswer } from '../../src/protocol/run.js';
-import { ConfigMaps, Secrets } from '../../src/kube/core-types.js';
+import { ConfigMaps, Jobs, Secrets } from '../../src/kube/core-types.js';
 import { createAiSdkEngine } from '../../src/runner/ai-sdk-engine.js';
 import type { EngineOutcome, EngineTool } from '../../src/runner/engine.js';
 import { languageModel, NOTHING_STORED } from '../../src/runner/model-provider.js';
@@ -538,4 +539,86 @@ test('a model without a price has no cost, until a ConfigMap prices it', async (
   });
   await runAgent(priced);
   expect(usageOf(priced)?.costUsd).toBe('0.002000');
+});
+
+describe('under a budget', () => {
+  const at = '2026-01-01T00:00:00.000Z';
+
+  /** The run as the controller admitted it, with this slice. */
+  async function granted(
+    one: Case,
+    granted: RunBudget['granted'],
+    answers: readonly FakeAnswer[] = [],
+  ): Promise<Scene> {
+    const scened = await scene(one, answers, { box: { bounds: { heartbeatSeconds: 3600 } } });
+    scened.world.changeRun('helper-1', { status: { budget: { at, granted } } });
+    return scened;
+  }
+
+  test('a call may write no more than the slice has room for', async () => {
+    const scened = await granted(ANTHROPIC, { usd: '0.100000' });
+
+    expect((await letTimePass(scened, runAgent(scened))).reason).toBe('Completed');
+
+    const body = scened.vendor.requests[0]?.body ?? {};
+    const limit = body['max_tokens'] as number;
+    const bytes = Buffer.byteLength(JSON.stringify({ ...body, max_tokens: 128_000 }));
+    // Every byte as a token at the price of cached writing, every token of output at its own.
+    expect(bytes * 2.5 + limit * 10).toBeLessThanOrEqual(100_000);
+    expect(limit).toBeGreaterThan(8_000);
+  });
+
+  test('too little is left: the run asks, waits for thirty seconds, and ends with BudgetExhausted', async () => {
+    const scened = await granted(ANTHROPIC, { usd: '0.001000' });
+    const began = scened.world.clock.monotonic();
+
+    expect(await letTimePass(scened, runAgent(scened))).toMatchObject({
+      reason: 'BudgetExhausted',
+      message:
+        'the budgets of agent, Box and Workspace leave too little for the next model call; this run used 0.000000 of 0.001000 US dollars that were granted',
+    });
+    expect(scened.world.clock.monotonic() - began).toBeGreaterThanOrEqual(30_000);
+    expect(scened.world.run('helper-1').status?.budget?.wanted?.usd).toMatch(/^0\.1\d{5}$/);
+    expect(scened.vendor.requests).toEqual([]);
+  });
+
+  test('more is granted: the call goes on', async () => {
+    const scened = await granted(ANTHROPIC, { tokens: 10 });
+    const running = runAgent(scened);
+    while (scened.world.run('helper-1').status?.budget?.wanted === undefined) {
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    const { wanted } = scened.world.run('helper-1').status?.budget ?? {};
+    scened.world.changeRun('helper-1', {
+      status: {
+        budget: { at, granted: { tokens: 1_000_000 }, ...(wanted === undefined ? {} : { wanted, answered: wanted }) },
+      },
+    });
+
+    expect((await letTimePass(scened, running)).reason).toBe('Completed');
+  });
+
+  test('a model without a price is refused under a budget of money, and passes under one of tokens', async () => {
+    const one = { ...ANTHROPIC, model: 'claude-unheard-of' } as unknown as Case;
+
+    expect(await runAgent(await granted(one, { usd: '5.000000' }))).toMatchObject({
+      reason: 'ModelUnpriced',
+      steps: 0,
+    });
+    expect(await runAgent(await granted(one, { tokens: 1_000_000 }))).toMatchObject({ reason: 'Completed' });
+  });
+
+  test('the slice on the Job stands in the status from the claim on', async () => {
+    const world = new GatewayWorld();
+    const gateway = world.startGateway();
+    const pod = world.addRun('helper-2');
+    const job = world.api.peek(Jobs, `${NAMESPACE}/helper-2`);
+    if (job === undefined) throw new Error('there is no Job');
+    const annotations = { 'boxwright.dev/budget': JSON.stringify({ at, tokens: 7, microUsd: 1_500_000 }) };
+    world.api.seed(Jobs, { ...job, metadata: { ...job.metadata, annotations } });
+
+    await world.claim(gateway, pod);
+
+    expect(world.run('helper-2').status?.budget).toEqual({ at, granted: { tokens: 7, usd: '1.500000' } });
+  });
 });

@@ -167,6 +167,24 @@ export const RunApprovals = z
   .describe('What a person approved (DESIGN 4, Questions and approvals).');
 export type RunApprovals = z.output<typeof RunApprovals>;
 
+const Allowance = z
+  .object({
+    tokens: z.int().min(0).optional().describe('Input and output tokens in all.'),
+    usd: z.string().max(24).optional().describe('US dollars in all.'),
+  })
+  .describe('What a run may use from its beginning.');
+
+/** The money of a run: the controller grants, the gateway asks for more (DESIGN 4, Money). */
+export const RunBudget = z
+  .object({
+    at: Timestamp.describe('When the run was admitted: it counts towards the budgets of that day and month.'),
+    granted: Allowance.describe('What the controller has granted; absent dimensions have no limit.'),
+    wanted: Allowance.optional().describe('What the gateway asks for.'),
+    answered: Allowance.optional().describe('The wish that `granted` answers.'),
+  })
+  .describe('What the budgets of agent, Box and Workspace leave to the run.');
+export type RunBudget = z.output<typeof RunBudget>;
+
 export const AgentRunStatus = z.object({
   phase: z.enum(RUN_PHASES).describe('running, done, error or cancelled: derived from the conditions (spec 2).'),
   reason: z.string().max(64).optional().describe('Why the run is where it is; docs/reasons.md lists every value.'),
@@ -194,6 +212,7 @@ export const AgentRunStatus = z.object({
   approvals: RunApprovals.optional(),
   usage: RunUsage.optional(),
   openCall: OpenCall.optional(),
+  budget: RunBudget.optional(),
   usageFinal: z.boolean().optional().describe('True when usage will not grow any more.'),
   output: z.string().max(MAX_STATUS_OUTPUT_BYTES).optional().describe('The last message of the agent, cut at 8 KiB.'),
   outputTruncated: z.boolean().optional().describe('True when output is cut; the transcript has all of it.'),

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { AGE_COLUMN, defineResource, dnsLabelName } from '../define-resource.js';
 import { MAX_SECRET_NAMES } from '../credentials.js';
 import type { Resource } from '../meta.js';
-import { Conditions, FoldedTotals, Folding, Provider, Timestamp } from './common.js';
+import { BUDGET_RULES, Budgets, Conditions, FoldedTotals, Folding, Provider, Timestamp } from './common.js';
 import { MAX_MCP_SERVERS, McpServerSpec } from './mcp-server.js';
 
 /** Most connectors of one agent. */
@@ -75,6 +75,7 @@ export const AgentSpec = z.object({
       'Tools (for example shell, memory_save) or families (for example files, agents) whose calls a person must approve; none when absent.',
     ),
   setup: AgentSetup.optional(),
+  budget: Budgets,
   mcpServers: z
     .array(McpServerSpec)
     .max(MAX_MCP_SERVERS)
@@ -145,6 +146,7 @@ export const Agents = defineResource({
   ],
   rules: [
     dnsLabelName('Agent', 36),
+    ...BUDGET_RULES,
     {
       rule: `!has(self.spec.setup) || !self.spec.setup.required || (has(self.spec.setup.prompt) && self.spec.setup.prompt.size() > 0)`,
       message: 'spec.setup.prompt is needed when spec.setup.required is true',

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { AGE_COLUMN, defineResource, dnsLabelName, immutableSpecField } from '../define-resource.js';
 import type { Resource } from '../meta.js';
-import { Conditions, FoldedTotals, Folding } from './common.js';
+import { BUDGET_RULES, Budgets, Conditions, FoldedTotals, Folding } from './common.js';
 
 const seconds = (fallback: number, max: number, text: string) =>
   z.int().min(1).max(max).default(fallback).describe(`${text} Seconds.`);
@@ -67,6 +67,7 @@ export const BoxSpec = z.object({
       'What stands behind provider `boxwright`: `scripted` is the deterministic engine that needs no key and no network.',
     ),
   endpoint: ModelEndpoint.optional(),
+  budget: Budgets,
   credentialsSecret: z
     .string()
     .min(1)
@@ -196,6 +197,7 @@ export const Boxes = defineResource({
   ],
   rules: [
     dnsLabelName('Box', 60),
+    ...BUDGET_RULES,
     {
       rule: `!self.metadata.name.startsWith('ws-')`,
       message: 'metadata.name of Box must not begin with ws-: that prefix belongs to workspace namespaces',

@@ -22,6 +22,43 @@ export type Condition = z.output<typeof Condition>;
 
 export const Conditions = z.array(Condition).max(16).optional().describe('The latest observations of the controllers.');
 
+/** Limits of what runs may use together. */
+export const Budgets = z
+  .array(
+    z
+      .object({
+        per: z
+          .enum(['run', 'day', 'month'])
+          .describe('What the limit is for; days and months are those of UTC, and a run counts where it was admitted.'),
+        usd: z
+          .string()
+          .max(24)
+          .regex(/^\d{1,9}(\.\d{1,6})?$/)
+          .optional()
+          .describe('US dollars, for example "25.00"; models without a known price are refused then.'),
+        tokens: z.int().min(0).max(1_000_000_000_000).optional().describe('Input and output tokens.'),
+      })
+      .describe('One limit.'),
+  )
+  .max(3)
+  .optional()
+  .describe('Limits of money and tokens, at most one for each period; a run that meets one ends with BudgetExhausted.');
+export type Budgets = NonNullable<z.output<typeof Budgets>>;
+
+/** CEL rules for `spec.budget`. */
+export const BUDGET_RULES = [
+  {
+    rule: `!has(self.spec.budget) || self.spec.budget.all(b, has(b.usd) || has(b.tokens))`,
+    message: 'each entry of spec.budget needs usd, tokens or both',
+    fieldPath: '.spec.budget',
+  },
+  {
+    rule: `!has(self.spec.budget) || self.spec.budget.all(b, self.spec.budget.exists_one(c, c.per == b.per))`,
+    message: 'spec.budget has two entries for the same period',
+    fieldPath: '.spec.budget',
+  },
+] as const;
+
 /** Sums over finished runs that were removed from the cluster. Live runs are added on read, so no run counts twice. */
 export const FoldedTotals = z
   .object({
@@ -30,6 +67,19 @@ export const FoldedTotals = z
     outputTokens: z.int().min(0).describe('Output tokens.'),
     costMicroUsd: z.int().min(0).describe('Known cost in millionths of a US dollar.'),
     lastRunAt: Timestamp.optional().describe('When the newest of these runs was accepted.'),
+    periods: z
+      .array(
+        z
+          .object({
+            period: z.string().max(10).describe('A day (2026-11-21) or a month (2026-11) of UTC.'),
+            tokens: z.int().min(0).describe('Input and output tokens.'),
+            costMicroUsd: z.int().min(0).describe('Known cost in millionths of a US dollar.'),
+          })
+          .describe('The sums of one period.'),
+      )
+      .max(8)
+      .optional()
+      .describe('Sums of the latest days and months, for budgets.'),
   })
   .optional()
   .describe('Sums over runs that are no longer in the cluster.');

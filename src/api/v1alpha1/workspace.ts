@@ -1,10 +1,11 @@
 import { z } from 'zod';
 import { AGE_COLUMN, defineResource, dnsLabelName } from '../define-resource.js';
 import type { Resource } from '../meta.js';
-import { Conditions, FoldedTotals, Folding } from './common.js';
+import { BUDGET_RULES, Budgets, Conditions, FoldedTotals, Folding } from './common.js';
 
 export const WorkspaceSpec = z.object({
   displayName: z.string().max(128).optional().describe('Name shown to people; the object name when absent.'),
+  budget: Budgets,
   slots: z
     .int()
     .min(0)
@@ -42,6 +43,6 @@ export const Workspaces = defineResource({
     { name: 'Slots', jsonPath: '.spec.slots', type: 'integer', description: 'Agent slots of the plan.' },
     AGE_COLUMN,
   ],
-  rules: [dnsLabelName('Workspace', 57)],
+  rules: [dnsLabelName('Workspace', 57), ...BUDGET_RULES],
 });
 export type Workspace = Resource<z.output<typeof WorkspaceSpec>, z.output<typeof WorkspaceStatus>>;

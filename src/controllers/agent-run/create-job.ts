@@ -20,14 +20,15 @@ export type CreateResult =
 
 /** Rejects for what repeating can repair: no answer, missing rights, an installation that is not set up yet. */
 export async function createJob(
-  deps: Pick<RunDependencies, 'api' | 'caches' | 'jobSettings'>,
+  deps: Pick<RunDependencies, 'api' | 'caches' | 'jobSettings' | 'budgets'>,
   { run, box, uid }: RunState,
   signal: AbortSignal,
 ): Promise<CreateResult> {
   if (box === undefined) return { result: 'refused', reason: 'BoxNotReady' };
   const settings = await deps.jobSettings(signal);
   const previousRun = previousRunOf(run, deps.caches.runs.byIndex(BY_SESSION, sessionKeyOf(run)));
-  const job = buildJob({ run, box, settings, ...(previousRun === undefined ? {} : { previousRun }) });
+  const slice = deps.budgets?.admit(run);
+  const job = buildJob({ run, box, settings, slice, ...(previousRun === undefined ? {} : { previousRun }) });
   try {
     await deps.api.create(Jobs, job, { signal });
     return { result: 'created' };

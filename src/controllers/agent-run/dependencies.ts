@@ -7,6 +7,7 @@ import type { Logger } from '../../observability/logger.js';
 import type { Clock } from '../../runtime/clock.js';
 import type { AgentView } from '../shared/informers.js';
 import type { ArchiveGate } from '../archive/gate.js';
+import type { BudgetLedger } from '../budget/ledger.js';
 import type { JobSettings } from './job.js';
 import type { RunMetrics } from './metrics.js';
 import type { JobView, NodeView, PodView, RunView } from './views.js';
@@ -34,6 +35,8 @@ export interface RunDependencies {
   archive?: ArchiveGate | undefined;
   /** Read for every Job: the CA bundle changes during a rotation. Rejects while the installation is not set up. */
   jobSettings(signal: AbortSignal): Promise<JobSettings>;
+  /** Grants slices of budgets; absent where nobody limits them. */
+  budgets?: Pick<BudgetLedger, 'admit'>;
   /** Runs of the installation that may work at once. */
   maxRunning: number;
   metrics: RunMetrics;

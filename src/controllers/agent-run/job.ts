@@ -2,7 +2,9 @@
  * AgentRun + Box + settings of the installation -> the Job of the same name (DESIGN 4 and 7). Pure. The run's input is
  * not in it: the runner fetches it when it claims the run, so no prompt shows up in `kubectl describe`.
  */
+import { renderSlice, type Slice } from '../../api/budget.js';
 import {
+  ANNOTATION_BUDGET,
   ANNOTATION_PREVIOUS_RUN,
   LABEL_AGENT,
   LABEL_BOX,
@@ -61,9 +63,11 @@ export interface JobInput {
   settings: JobSettings;
   /** The latest run of the same session. */
   previousRun?: string;
+  /** What the budgets leave to the run. */
+  slice?: Slice | undefined;
 }
 
-export function buildJob({ run, box, settings, previousRun }: JobInput): Job {
+export function buildJob({ run, box, settings, previousRun, slice }: JobInput): Job {
   const labels = {
     [LABEL_MANAGED_BY]: MANAGED_BY,
     [LABEL_RUN]: run.metadata.name,
@@ -78,7 +82,7 @@ export function buildJob({ run, box, settings, previousRun }: JobInput): Job {
       name: run.metadata.name,
       namespace: run.metadata.namespace ?? '',
       labels: queue === undefined ? labels : { ...labels, [LABEL_KUEUE_QUEUE]: queue },
-      ...(previousRun === undefined ? {} : { annotations: { [ANNOTATION_PREVIOUS_RUN]: previousRun } }),
+      ...annotations(previousRun, slice),
       ownerReferences: [{ ...controllerReference(AgentRuns, run), blockOwnerDeletion: true }],
     },
     spec: {
@@ -99,6 +103,19 @@ export function buildJob({ run, box, settings, previousRun }: JobInput): Job {
         metadata: { labels, annotations: { 'sidecar.istio.io/inject': 'false', 'linkerd.io/inject': 'disabled' } },
         spec: podSpec(run, box, settings),
       },
+    },
+  };
+}
+
+function annotations(
+  previousRun: string | undefined,
+  slice: Slice | undefined,
+): { annotations?: Record<string, string> } {
+  if (previousRun === undefined && slice === undefined) return {};
+  return {
+    annotations: {
+      ...(previousRun === undefined ? {} : { [ANNOTATION_PREVIOUS_RUN]: previousRun }),
+      ...(slice === undefined ? {} : { [ANNOTATION_BUDGET]: renderSlice(slice) }),
     },
   };
 }

@@ -1,4 +1,5 @@
 /** The writes of the run controller. Each carries the version or the UID that the decision was made on. */
+import { chargeOpenCall } from '../../api/budget.js';
 import { FINALIZER_FOLD } from '../../api/labels.js';
 import { MAX_STATUS_OUTPUT_BYTES, AgentRuns } from '../../api/v1alpha1/agent-run.js';
 import { acceptedAt } from '../../api/names.js';
@@ -55,9 +56,13 @@ export class RunWriter {
     await this.#status(run, cancellingStatus(run, isoNow(this.clock)), signal);
   }
 
-  /** Usage is what it is: nobody may raise it after this write. */
+  /** Usage is what it is: nobody may raise it after this write. A call that nobody counted is charged in full. */
   async closeUsage(run: RunView, signal: AbortSignal): Promise<void> {
-    if (run.status !== undefined) await this.#status(run, { ...run.status, usageFinal: true }, signal);
+    if (run.status === undefined) return;
+    const { openCall, ...status } = run.status;
+    const { usage } = status;
+    const charged = usage === undefined || openCall === undefined ? {} : { usage: chargeOpenCall(usage, openCall) };
+    await this.#status(run, { ...status, ...charged, usageFinal: true }, signal);
   }
 
   /**

@@ -2,7 +2,8 @@
  * What the run controller keeps of runs, Jobs and pods, and how they are indexed. Messages, inputs and outputs are
  * dropped: memory is per projection, and there may be 50,000 finished runs.
  */
-import { FINALIZER_FOLD, LABEL_RUN } from '../../api/labels.js';
+import { parseSlice, type Slice } from '../../api/budget.js';
+import { ANNOTATION_BUDGET, FINALIZER_FOLD, LABEL_RUN } from '../../api/labels.js';
 import type { ObjectMeta } from '../../api/meta.js';
 import { sessionIdOf } from '../../api/names.js';
 import { isTerminal } from '../../api/run-status.js';
@@ -107,6 +108,8 @@ export interface JobView {
   /** UID of the AgentRun that owns it. */
   ownerUid: string | undefined;
   createdAt: number;
+  /** From its annotation: what the run was granted when it was admitted. */
+  slice?: Slice | undefined;
   deleting: boolean;
   hasTtl: boolean;
   /** Kueue holds the Job, or has stopped it: Kubernetes keeps no pods for it. */
@@ -122,6 +125,7 @@ export interface JobView {
 export function projectJob(job: Job): JobView {
   const condition = (type: string) => job.status?.conditions?.find((one) => one.type === type && one.status === 'True');
   const failed = condition('Failed');
+  const slice = parseSlice(job.metadata.annotations?.[ANNOTATION_BUDGET]);
   const resumed = job.status?.conditions?.find((one) => one.type === 'Suspended' && one.status === 'False');
   const createdAt = Date.parse(job.metadata.creationTimestamp ?? '');
   return {
@@ -130,6 +134,7 @@ export function projectJob(job: Job): JobView {
     namespace: job.metadata.namespace ?? '',
     ownerUid: controllerOwner(job)?.uid,
     createdAt,
+    ...(slice === undefined ? {} : { slice }),
     deleting: job.metadata.deletionTimestamp !== undefined,
     hasTtl: job.spec.ttlSecondsAfterFinished !== undefined,
     suspended: job.spec.suspend === true,

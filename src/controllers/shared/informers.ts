@@ -34,7 +34,7 @@ export const BY_WORKSPACE = 'workspace';
 
 /** An Agent without its texts. */
 export type AgentView = Omit<Agent, 'spec'> & {
-  spec: Pick<Agent['spec'], 'handle' | 'name' | 'provider' | 'model' | 'stepLimit' | 'paused'>;
+  spec: Pick<Agent['spec'], 'handle' | 'name' | 'provider' | 'model' | 'stepLimit' | 'paused' | 'budget'>;
 };
 
 /** An AgentTrigger without its instruction. */
@@ -88,11 +88,12 @@ export const apiKeyInformer: InformerOptions<APIKey, APIKey> = {
 export const agentInformer: InformerOptions<Agent, AgentView> = {
   type: Agents,
   project: (agent) => {
-    const { handle, name, provider, model, stepLimit, paused } = agent.spec;
+    const { handle, name, provider, model, stepLimit, paused, budget } = agent.spec;
     const optional = {
       ...(handle === undefined ? {} : { handle }),
       ...(model === undefined ? {} : { model }),
       ...(stepLimit === undefined ? {} : { stepLimit }),
+      ...(budget === undefined ? {} : { budget }),
     };
     const view = { ...withoutManagedFields(agent), spec: { name, provider, paused, ...optional } };
     if (agent.status === undefined) return view;

@@ -10,6 +10,7 @@
 import type { KubeObject, Resource, ResourceType } from '../../api/meta.js';
 import { objectKey } from '../../api/meta.js';
 import { acceptedAt, boxOfNamespace, childName } from '../../api/names.js';
+import { countedAt } from '../../api/budget.js';
 import { foldInto } from '../../api/totals.js';
 import type { CountedRun } from '../../api/totals.js';
 import { AgentRuns } from '../../api/v1alpha1/agent-run.js';
@@ -200,5 +201,10 @@ async function readOrGone<T extends KubeObject>(
 
 /** A run as the totals count it. */
 export function countedRun(run: AgentRun): CountedRun {
-  return { uid: run.metadata.uid ?? '', createdAt: acceptedAt(run), usage: run.status?.usage };
+  return {
+    uid: run.metadata.uid ?? '',
+    createdAt: acceptedAt(run),
+    usage: run.status?.usage,
+    countedAt: countedAt(run),
+  };
 }

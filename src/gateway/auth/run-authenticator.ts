@@ -1,4 +1,5 @@
 /** From a bearer token to the run that it may act for: token -> pod -> Job -> AgentRun, by UIDs (DESIGN 4, Reports). */
+import type { Slice } from '../../api/budget.js';
 import { AgentRuns, type AgentRun } from '../../api/v1alpha1/agent-run.js';
 import { objectKey, type KubeObject, type ResourceType } from '../../api/meta.js';
 import { Jobs, Pods } from '../../kube/core-types.js';
@@ -19,6 +20,8 @@ export interface RunIdentity {
   podUid: string;
   /** Set when the session has earlier runs. */
   previousRun?: string;
+  /** From the Job: what the budgets left to the run when it was admitted. */
+  slice?: Slice | undefined;
 }
 
 export interface RunAuthenticatorOptions {
@@ -66,6 +69,7 @@ export class RunAuthenticator {
       podName: pod.name,
       podUid: pod.uid,
       ...(job.previousRun === undefined ? {} : { previousRun: job.previousRun }),
+      ...(job.slice === undefined ? {} : { slice: job.slice }),
     };
   }
 

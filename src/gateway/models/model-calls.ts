@@ -6,6 +6,7 @@ import type { AgentRun } from '../../api/v1alpha1/agent-run.js';
 import type { Cache } from '../../kube/types.js';
 import type { Clock } from '../../runtime/clock.js';
 import type { RunIdentity } from '../auth/run-authenticator.js';
+import type { Ask, RunBudgets } from '../budget/run-budgets.js';
 import { GatewayError } from '../errors.js';
 import type { CallResult, GatewayMetrics } from '../metrics.js';
 import type { ClaimInputs } from '../runs/claim-inputs.js';
@@ -31,6 +32,7 @@ export interface ModelCallsOptions {
   agents: Pick<Cache<AgentView>, 'get'>;
   targets: Pick<Targets, 'of'>;
   relay: Pick<Relay, 'call'>;
+  budgets: Pick<RunBudgets, 'admit'>;
   metrics: Pick<GatewayMetrics, 'called'>;
 }
 
@@ -66,7 +68,7 @@ export class ModelCalls {
       // A run has one provider; which words may follow the slash is decided here, before they are counted.
       if (run.status?.provider !== call.provider) throw noSuchProvider(box, call.provider);
       this.#expectStep(served, run);
-      await inFlight(served, (flight) => this.#answer({ call, run, box, flight, sink, result }));
+      await inFlight(served, (flight) => this.#answer({ call, served, run, box, flight, sink, result }));
     } finally {
       this.#options.metrics.called(run.status?.provider ?? OWN_PROVIDER, result.value);
     }
@@ -78,23 +80,24 @@ export class ModelCalls {
     throw new GatewayError(400, `the run has used all ${limit} steps of its limit`, { type: 'StepLimitReached' });
   }
 
-  async #answer({ call, run, box, flight, sink, result }: Answering): Promise<void> {
+  async #answer({ call, served, run, box, flight, sink, result }: Answering): Promise<void> {
     const signal = AbortSignal.any([flight.signal, call.signal]);
+    const admit = (ask: Ask) => this.#options.budgets.admit(served, ask, signal);
     if (call.provider === OWN_PROVIDER && box.engine !== undefined) {
       const { clock } = this.#options;
       const { path, body } = call;
-      return callScripted({ clock, run: run.metadata.name, path, body, flight, signal, sink, result });
+      return callScripted({ clock, run: run.metadata.name, path, body, admit, flight, signal, sink, result });
     }
     const model = run.status?.model ?? '';
     const target = await this.#options.targets.of(call.provider, model, box);
     const { path, body } = call;
-    const admit = () => Promise.resolve(undefined);
     await this.#options.relay.call({ target, path, body, model, inFlight: flight, signal, sink, admit, result });
   }
 }
 
 interface Answering {
   call: ModelCall;
+  served: ServedRun;
   run: AgentRun;
   box: BoxView;
   flight: ModelCallInFlight;

@@ -1,6 +1,7 @@
 /** Calls of the scripted engine (DESIGN 5): no network, no key, and a price of 0. */
 import type { Clock } from '../../runtime/clock.js';
 import { sleep } from '../../runtime/clock.js';
+import type { Ask } from '../budget/run-budgets.js';
 import { GatewayError, runEnded } from '../errors.js';
 import type { CallResult } from '../metrics.js';
 import { scriptedReply } from '../scripted/engine.js';
@@ -8,6 +9,8 @@ import { ChatRequest, completionOf, eventsOf } from '../scripted/openai.js';
 import type { AnswerSink } from './answer-sink.js';
 import type { ModelCallInFlight } from './call-in-flight.js';
 
+/** Its price, spelled out. */
+const FREE = { inputMicroUsd: 0, outputMicroUsd: 0 };
 const CHAT_PATH = 'v1/chat/completions';
 
 export interface ScriptedCall {
@@ -16,6 +19,8 @@ export interface ScriptedCall {
   run: string;
   path: string;
   body: unknown;
+  /** The run's budget; may refuse. */
+  admit: (ask: Ask) => Promise<number | undefined>;
   flight: ModelCallInFlight;
   signal: AbortSignal;
   sink: AnswerSink;
@@ -34,6 +39,7 @@ export async function callScripted({ clock, flight, signal, sink, result, ...cal
     throw new GatewayError(400, reply.result.failure, { type: 'ScriptedFailure' });
   }
   const { inputTokens, outputTokens } = reply.result.answer.usage;
+  await call.admit({ inputTokens, outputTokens, leastOutputTokens: outputTokens, price: FREE });
   const steps = flight.answered({ inputTokens, outputTokens, costMicroUsd: 0 });
   result.value = 'answered';
   const answer = {

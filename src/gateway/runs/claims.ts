@@ -2,6 +2,7 @@
  * The claim of a run by its pod: a compare-and-swap on the status, answered with the whole input of the run. The same pod
  * gets the same answer again; another pod 409; an ended run 410 (DESIGN 4, Reports).
  */
+import { formatMicroUsd } from '../../api/money.js';
 import { claimedStatus, isTerminal } from '../../api/run-status.js';
 import type { AgentRun } from '../../api/v1alpha1/agent-run.js';
 import type { ClaimAnswer, ClaimRequest } from '../../protocol/run.js';
@@ -68,7 +69,13 @@ export class Claims {
       const claim = { podUid: identity.podUid, podName: identity.podName, at: now, ...self, epoch: 1 };
       const { provider } = input.agent.spec;
       const marks = { ...(input.untrusted ? { untrusted: true } : {}), ...approvalsOf(input) };
-      return { ...claimedStatus(run, claim, now), provider, model: modelOf(input.agent, input.box), ...marks };
+      return {
+        ...claimedStatus(run, claim, now),
+        provider,
+        model: modelOf(input.agent, input.box),
+        ...marks,
+        ...budgetOf(identity),
+      };
     });
     if (mine) metrics.claimed();
     return mine;
@@ -90,4 +97,15 @@ function expectClaimable(run: AgentRun): void {
   if (isTerminal(run)) throw runEnded(run.status?.phase);
   // Nothing was executed yet: the controller writes the outcome.
   if (isCancelRequested(run)) throw runEnded('cancelled');
+}
+
+/** What the controller granted at the admission, as it wrote it on the Job. */
+function budgetOf({ slice }: RunIdentity): Pick<NonNullable<AgentRun['status']>, 'budget'> {
+  if (slice === undefined) return {};
+  const { at, tokens, microUsd } = slice;
+  const granted = {
+    ...(tokens === undefined ? {} : { tokens }),
+    ...(microUsd === undefined ? {} : { usd: formatMicroUsd(microUsd) }),
+  };
+  return { budget: { at, granted } };
 }

@@ -25,6 +25,8 @@ const REPORTED: Partial<Record<RunReason, RunOutcome['phase']>> = {
   Cancelled: 'cancelled',
   ModelNotConfigured: 'error',
   ModelError: 'error',
+  ModelUnpriced: 'error',
+  BudgetExhausted: 'error',
   DeadlineExceeded: 'error',
   RunnerError: 'error',
   Interrupted: 'error',

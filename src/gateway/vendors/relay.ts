@@ -7,6 +7,7 @@ import { boundedSignal } from '../../runtime/bounded-signal.js';
 import type { Clock } from '../../runtime/clock.js';
 import { GatewayError, runEnded } from '../errors.js';
 import type { CallResult } from '../metrics.js';
+import type { Ask } from '../budget/run-budgets.js';
 import type { AnswerSink } from '../models/answer-sink.js';
 import type { ModelCallInFlight } from '../models/call-in-flight.js';
 import { costOf, type TokenCounts } from '../prices.js';
@@ -22,17 +23,10 @@ import { modelError, refusalOf } from './vendor-errors.js';
 const CALL_MS = 600_000;
 const MAX_ANSWER_BYTES = 16 * 1024 * 1024;
 const MAX_REFUSAL_BYTES = 64 * 1024;
-/** What a call is taken to use at most when neither request nor budget limit its output. */
+/** What a call is taken to write at most when neither request nor budget limit it; a budget grants no more for one call. */
 const UNSTATED_OUTPUT_TOKENS = 16_384;
-
-/** What a call may use at most. */
-export interface Ask {
-  /** No token is shorter than a byte. */
-  inputTokens: number;
-  /** What the request says; undefined = the vendor's own limit. */
-  maxOutputTokens: number | undefined;
-  price: Target['price'];
-}
+/** An answer that is cut below this is worth nothing. */
+const LEAST_OUTPUT_TOKENS = 512;
 
 export interface RelayOptions {
   clock: Clock;
@@ -70,10 +64,12 @@ export class Relay {
     const { target, inFlight } = call;
     const passed = passedOf(call);
     const inputTokens = Buffer.byteLength(JSON.stringify(passed.body));
-    const ask = { inputTokens, maxOutputTokens: passed.request.maxOutputTokens, price: target.price };
-    const allowed = await call.admit(ask);
+    const { maxOutputTokens = UNSTATED_OUTPUT_TOKENS } = passed.request;
+    const wanted = Math.min(maxOutputTokens, UNSTATED_OUTPUT_TOKENS);
+    const leastOutputTokens = Math.min(wanted, LEAST_OUTPUT_TOKENS);
+    const allowed = await call.admit({ inputTokens, outputTokens: wanted, leastOutputTokens, price: target.price });
     const body = allowed === undefined ? passed.body : target.vendor.dialect.limit(passed.body, allowed);
-    const outputTokens = allowed ?? ask.maxOutputTokens ?? UNSTATED_OUTPUT_TOKENS;
+    const outputTokens = allowed ?? maxOutputTokens;
     const bound = boundedSignal(this.options.clock, CALL_MS, call.signal);
     call.result.value = 'aborted';
     inFlight.send(usageOf(target, { inputTokens, outputTokens, cacheReadTokens: 0, cacheWriteTokens: 0 }));
