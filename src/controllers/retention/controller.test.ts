@@ -37,10 +37,14 @@ function setUp(archive?: TranscriptArchive) {
     },
     metrics: { acted: (what, rule) => acted.push(`${what} ${rule}`), levels: (now) => levels.push(now) },
   });
-  const pass = () => part.reconcile('installation', new AbortController().signal);
+  const reconcile = () => part.reconcile('installation', new AbortController().signal);
+  const pass = async () => {
+    await clock.advance(2000);
+    return await reconcile();
+  };
   const writes = () =>
     api.writes.splice(0).map(({ verb, resource, key }) => `${verb} ${resource} ${key.split('/')[1]}`);
-  return { clock, api, part, pass, writes, acted, levels, lines };
+  return { clock, api, part, reconcile, pass, writes, acted, levels, lines };
 }
 
 function finished(clock: FakeClock, name: string, hours: number, parts: Partial<AgentRun['spec']> = {}): AgentRun {
@@ -149,6 +153,16 @@ describe('retention', () => {
     await expect(pass()).resolves.toEqual({ requeueAfterMs: 60_000 });
     expect(writes()).toHaveLength(3);
     expect(clock.now()).toBeGreaterThan(0);
+  });
+
+  it('keeps two seconds between two passes, however often it is asked', async () => {
+    const { clock, api, pass, reconcile, writes } = setUp();
+    await pass();
+    api.seed(AgentRuns, finished(clock, 'old', 721));
+    await expect(reconcile()).resolves.toEqual({ requeueAfterMs: 2000 });
+    expect(writes()).toEqual([]);
+    await pass();
+    expect(writes()).toContain('delete agentruns old');
   });
 
   it('goes on with the other runs when one write fails, and tries that one again', async () => {

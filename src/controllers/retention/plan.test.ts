@@ -20,11 +20,11 @@ function run(name: string, hours: number, more: Partial<FinishedRun> = {}): Fini
   return {
     key: `${namespace}/${name}`,
     namespace,
-    agent: 'ada',
     finishedAt: NOW - hours * HOUR,
     sessionOpen: false,
     storedBytes: 0,
     ...more,
+    agent: `${namespace}/${more.agent ?? 'ada'}`,
   };
 }
 
@@ -142,7 +142,9 @@ describe('whatever is stored', () => {
       }),
       { maxLength: 60 },
     )
-    .map((runs) => runs.map((one, i) => ({ ...one, key: `${one.namespace}/r${i}` })));
+    .map((runs) =>
+      runs.map((one, i) => ({ ...one, agent: `${one.namespace}/${one.agent}`, key: `${one.namespace}/r${i}` })),
+    );
 
   it('what is left fits, the youngest and the open ones stay longest, and nothing goes twice', () => {
     fc.assert(

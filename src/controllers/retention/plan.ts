@@ -8,6 +8,7 @@ export interface FinishedRun {
   /** namespace/name. */
   key: string;
   namespace: string;
+  /** namespace/agent. */
   agent: string;
   /** Milliseconds since the epoch. */
   finishedAt: number;
@@ -90,11 +91,12 @@ function removalsByAge(
   now: number,
 ): Map<FinishedRun, RemovalRule> {
   const removals = new Map<FinishedRun, RemovalRule>();
-  const left = countBy(oldestFirst, agentOf);
+  const left = new Map<string, number>();
+  for (const { agent } of oldestFirst) left.set(agent, (left.get(agent) ?? 0) + 1);
   for (const run of oldestFirst) {
     const age = now - run.finishedAt;
-    const newer = (left.get(agentOf(run)) ?? 0) - 1;
-    left.set(agentOf(run), newer);
+    const newer = (left.get(run.agent) ?? 0) - 1;
+    left.set(run.agent, newer);
     if (run.sessionOpen) continue;
     if (age > limits.maxAgeMs) removals.set(run, 'age');
     else if (newer >= limits.runsPerAgent && age > limits.minAgeMs) removals.set(run, 'per-agent');
@@ -102,13 +104,18 @@ function removalsByAge(
   return removals;
 }
 
-function agentOf(run: FinishedRun): string {
-  return `${run.namespace}/${run.agent}`;
-}
-
 function beyondBoxBytes(oldestFirst: readonly FinishedRun[], limit: number): FinishedRun[] {
-  const parts = Map.groupBy(oldestFirst, (run) => `${run.namespace} ${run.sessionOpen}`);
-  return [...parts.values()].flatMap((runs) => beyond(runs, limit));
+  const boxes = Map.groupBy(oldestFirst, (run) => run.namespace);
+  return [...boxes.values()].flatMap((runs) => [
+    ...beyond(
+      runs.filter((run) => !run.sessionOpen),
+      limit,
+    ),
+    ...beyond(
+      runs.filter((run) => run.sessionOpen),
+      limit,
+    ),
+  ]);
 }
 
 /** The first runs of the list whose stored bytes have to go so that the rest fits. */
@@ -126,10 +133,4 @@ function beyond(runs: readonly FinishedRun[], limit: number): FinishedRun[] {
 
 function bytesOf(runs: readonly FinishedRun[]): number {
   return runs.reduce((sum, run) => sum + run.storedBytes, 0);
-}
-
-function countBy<T>(items: readonly T[], keyOf: (item: T) => string): Map<string, number> {
-  const counts = new Map<string, number>();
-  for (const item of items) counts.set(keyOf(item), (counts.get(keyOf(item)) ?? 0) + 1);
-  return counts;
 }

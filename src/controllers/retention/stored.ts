@@ -27,36 +27,42 @@ export function storedBytesOf(run: RunView): number {
   return (run.inputDataBytes ?? 0) + (chunks === 0 ? 0 : ofChunks);
 }
 
-/** The finished runs as the plan sees them; runs that are being deleted count as gone. One pass over all runs. */
+/** The finished runs as the plan sees them; runs that are being deleted count as gone. Cheap: there may be 60,000. */
 export function finishedRuns(runs: readonly RunView[], now: number): FinishedRun[] {
   const open = openSessions(runs);
-  return runs.flatMap((run) => {
-    if (!isTerminal(run) || run.metadata.deletionTimestamp !== undefined) return [];
+  const finished: FinishedRun[] = [];
+  for (const run of runs) {
+    if (!isTerminal(run) || run.metadata.deletionTimestamp !== undefined) continue;
     const { namespace = '', name } = run.metadata;
     const finishedAt = finishedAtOf(run);
     // The gateway may still add chunks until it has said its last word.
     const closed = run.status?.usageFinal === true || now - finishedAt > USAGE_WAIT_MS;
-    return {
+    finished.push({
       key: `${namespace}/${name}`,
       namespace,
-      agent: run.spec.agent,
+      agent: `${namespace}/${run.spec.agent}`,
       finishedAt,
-      sessionOpen: open.has(sessionKeyOf(run)),
+      sessionOpen: open.size > 0 && open.has(sessionKeyOf(run)),
       storedBytes: closed ? storedBytesOf(run) : 0,
-    };
-  });
+    });
+  }
+  return finished;
 }
 
 /** Sessions in which a run waits or works, and those whose last run waits for an answer. */
 function openSessions(runs: readonly RunView[]): ReadonlySet<string> {
   const open = new Set<string>();
-  const last = new Map<string, RunView>();
+  const asking = new Map<string, RunView>();
+  for (const run of runs) {
+    if (!isTerminal(run)) open.add(sessionKeyOf(run));
+    if (run.waitsForAnswer === true) asking.set(sessionKeyOf(run), run);
+  }
+  if (asking.size === 0) return open;
   for (const run of runs) {
     const session = sessionKeyOf(run);
-    if (!isTerminal(run)) open.add(session);
-    const known = last.get(session);
-    if (known === undefined || acceptedAt(run) > acceptedAt(known)) last.set(session, run);
+    const asked = asking.get(session);
+    if (asked !== undefined && acceptedAt(run) > acceptedAt(asked)) asking.set(session, run);
   }
-  for (const [session, run] of last) if (run.waitsForAnswer === true) open.add(session);
+  for (const [session, run] of asking) if (run.waitsForAnswer === true) open.add(session);
   return open;
 }
