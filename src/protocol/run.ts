@@ -81,6 +81,13 @@ export const RunEvent = z.discriminatedUnion('type', [
     at: z.string(),
     text: z.string().describe('The full last message'),
   }),
+  z.object({
+    type: z.literal('compaction'),
+    seq: z.int(),
+    at: z.string(),
+    text: z.string().describe('Stands for the conversation before it, but for its newest messages'),
+    kept: z.int().min(0).describe('How many of them'),
+  }),
   z.object({ type: z.literal('warning'), seq: z.int(), at: z.string(), text: z.string() }),
 ]);
 export type RunEvent = z.output<typeof RunEvent>;
@@ -126,6 +133,8 @@ export const ClaimAnswer = z.object({
     /** Path on the gateway that the provider's SDK takes as its base URL. */
     basePath: z.string(),
     temperature: z.number().optional(),
+    /** Tokens that the model can read; unknown when absent. */
+    contextWindow: z.int().optional(),
   }),
   message: z.string(),
   /** Earlier messages of the session, oldest first. */

@@ -52,6 +52,7 @@ async function run(
       onMessage: tell('message'),
       onStep: tell('step'),
       onWarning: (text) => tell('warning')({ text }),
+      onCompaction: tell('compaction'),
     },
     abort.signal,
   );
@@ -76,6 +77,45 @@ test('a plain answer is one step with its tokens', async () => {
     { role: 'system', content: 'Be kind.' },
     { role: 'user', content: 'Hello' },
   ]);
+});
+
+test('near the context window a summary takes the place of the older messages, and takes a step', async () => {
+  const long = 'x'.repeat(30_000);
+  const messages: TranscriptMessage[] = [
+    { role: 'user', text: 'The task.' },
+    { role: 'assistant', text: long },
+    { role: 'user', text: 'Go on.' },
+  ];
+  const { outcome, told, requests } = await run([{ text: 'I did x.' }, { text: 'Done.' }], {
+    messages,
+    contextWindow: 8000,
+  });
+  expect(outcome).toEqual({ reason: 'Completed', message: '', output: 'Done.', steps: 2 });
+  const text = 'The task.\n\n[The conversation since then, summarised]\nI did x.';
+  expect(told).toEqual([
+    { type: 'compaction', text, kept: 1 },
+    { type: 'step', step: 1, finishReason: 'compaction', inputTokens: 10, outputTokens: 5 },
+    { type: 'message', role: 'assistant', text: 'Done.' },
+    { type: 'step', step: 2, finishReason: 'stop', inputTokens: 10, outputTokens: 5 },
+  ]);
+  expect(requests[0]?.body.tools).toBeUndefined();
+  expect(JSON.stringify(requests[0]?.body.messages)).toContain('Summarise the conversation');
+  expect(requests[1]?.body.messages).toEqual([
+    { role: 'system', content: 'Be kind.' },
+    { role: 'user', content: text },
+    { role: 'user', content: 'Go on.' },
+  ]);
+});
+
+test('without a known window, or with a last step only, nothing is summarised', async () => {
+  const messages: TranscriptMessage[] = [
+    { role: 'user', text: 'The task.' },
+    { role: 'assistant', text: 'x'.repeat(30_000) },
+    { role: 'user', text: 'Go on.' },
+  ];
+  expect((await run([{ text: 'Done.' }], { messages })).requests).toHaveLength(1);
+  await server?.close();
+  expect((await run([{ text: 'Done.' }], { messages, contextWindow: 8000, stepLimit: 1 })).requests).toHaveLength(1);
 });
 
 test('a call that waits for a person ends the loop; it and the calls after it have not happened', async () => {

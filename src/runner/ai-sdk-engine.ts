@@ -1,8 +1,9 @@
 /** The only file that knows the AI SDK: our {@link Engine} on `generateText`; model-provider.ts makes its models. */
-import { APICallError, generateText, isStepCount, tool, ToolChoiceViolationError } from 'ai';
+import { APICallError, generateText, tool, ToolChoiceViolationError } from 'ai';
 import type { ContentPart, ModelMessage, ToolSet } from 'ai';
 import type { TranscriptMessage } from '../protocol/run.js';
 import type { Engine, EngineHooks, EngineInput, EngineOutcome, EngineTool, OpenCall, ToolResult } from './engine.js';
+import { compacted, estimateTokens, isFull, planCompaction, summaryRequest } from './compaction.js';
 import { parseJson } from './gateway-client.js';
 import { languageModel, NOTHING_STORED } from './model-provider.js';
 
@@ -36,9 +37,20 @@ interface GenerateContext {
 }
 
 async function generate(input: EngineInput, { loop, fetch, signal }: GenerateContext) {
-  const { provider, model, baseUrl } = input;
+  const { provider, model: name, baseUrl, stepLimit } = input;
+  const model = await languageModel({ provider, model: name, baseUrl, fetch });
+  const summarise = async (prompt: string) => {
+    const { text, usage } = await generateText({
+      model,
+      providerOptions: NOTHING_STORED,
+      prompt,
+      maxRetries: 0,
+      abortSignal: signal,
+    });
+    return { text, usage };
+  };
   await generateText({
-    model: await languageModel({ provider, model, baseUrl, fetch }),
+    model,
     providerOptions: NOTHING_STORED,
     instructions: input.instructions,
     messages: toModelMessages(input.messages),
@@ -48,9 +60,13 @@ async function generate(input: EngineInput, { loop, fetch, signal }: GenerateCon
     maxRetries: 0,
     abortSignal: signal,
     toolCallConcurrency: 1,
-    stopWhen: [isStepCount(input.stepLimit), () => loop.open !== undefined],
+    stopWhen: [() => loop.steps >= stepLimit, () => loop.open !== undefined],
     // Without tools the model closes with a message; else a run at its limit would end without a word.
-    prepareStep: ({ stepNumber }) => (stepNumber === input.stepLimit - 1 ? { toolChoice: 'none' } : undefined),
+    prepareStep: async ({ messages }) => {
+      const shorter = await loop.compact(messages, input, summarise);
+      const last = loop.steps === stepLimit - 1 ? { toolChoice: 'none' as const } : {};
+      return { ...last, ...(shorter === undefined ? {} : { messages: shorter }) };
+    },
     onToolExecutionEnd: (event) => loop.onToolEnd(event),
     onStepEnd: (step) => loop.onStepEnd(step),
   });
@@ -101,6 +117,8 @@ class Loop {
   /** Outcomes of the calls of the step under way, by id: some models use the same ids in every step. */
   #calls = new Map<string, CallOutcome>();
 
+  /** What the last call read; undefined before there is one. */
+  #inputTokens: number | undefined;
   /** The call that waits for a person. */
   open: OpenCall | undefined;
 
@@ -139,6 +157,7 @@ class Loop {
 
   async onStepEnd(step: StepEnd): Promise<void> {
     this.steps += 1;
+    this.#inputTokens = step.usage.inputTokens;
     this.hear(step.text);
     await this.#recordRefusedCalls(step);
     if (step.text !== '' || step.toolCalls.length > 0) await this.#hooks.onMessage(assistantMessage(step));
@@ -167,6 +186,30 @@ class Loop {
       const call = { step: this.steps, tool: part.toolName, input: part.input };
       await this.#hooks.onTool({ ...call, ...outcome, durationMs: 0 });
     }
+  }
+
+  /** The conversation with a summary in it, when the last call came near the window and steps are left. */
+  async compact(
+    messages: ModelMessage[],
+    { contextWindow, stepLimit }: Pick<EngineInput, 'contextWindow' | 'stepLimit'>,
+    summarise: (prompt: string) => Promise<Pick<StepEnd, 'text' | 'usage'>>,
+  ): Promise<ModelMessage[] | undefined> {
+    if (contextWindow === undefined || this.steps + 2 > stepLimit) return undefined;
+    if (!isFull(this.#inputTokens ?? estimateTokens(messages), contextWindow)) return undefined;
+    const plan = planCompaction(messages, contextWindow);
+    if (plan === undefined) return undefined;
+    const { text: summary, usage } = await summarise(summaryRequest(plan, contextWindow));
+    const { messages: shorter, text, kept } = compacted(plan, summary);
+    this.steps += 1;
+    this.#inputTokens = undefined;
+    await this.#hooks.onCompaction({ text, kept });
+    await this.#hooks.onStep({
+      step: this.steps,
+      finishReason: 'compaction',
+      inputTokens: usage.inputTokens ?? 0,
+      outputTokens: usage.outputTokens ?? 0,
+    });
+    return shorter;
   }
 
   outcome(stepLimit: number): EngineOutcome {

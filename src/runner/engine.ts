@@ -48,6 +48,8 @@ export interface EngineInput {
   /** The conversation, oldest first, ending with the message to answer. */
   messages: readonly TranscriptMessage[];
   tools: readonly EngineTool[];
+  /** Tokens that the model can read; the conversation is compacted when it comes near. */
+  contextWindow?: number;
   /** Most model calls; the last one is asked for a closing message without tools. */
   stepLimit: number;
 }
@@ -78,6 +80,8 @@ export interface EngineHooks {
   onMessage(message: TranscriptMessage): Promise<void>;
   onStep(record: StepRecord): Promise<void>;
   onWarning(text: string): Promise<void>;
+  /** A summary has taken the place of all but the first and the last `kept` messages; it took a model call. */
+  onCompaction(compaction: { text: string; kept: number }): Promise<void>;
 }
 
 export interface EngineOutcome {

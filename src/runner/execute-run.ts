@@ -124,6 +124,7 @@ async function work(claim: ClaimAnswer, { deps, reporter, signal }: WorkContext)
         model: claim.model.model,
         baseUrl: deps.baseUrl,
         ...(claim.model.temperature === undefined ? {} : { temperature: claim.model.temperature }),
+        ...(claim.model.contextWindow === undefined ? {} : { contextWindow: claim.model.contextWindow }),
         instructions: composeInstructions(claim, tools),
         messages: [...claim.history, ...opening],
         tools,
@@ -154,6 +155,8 @@ function recordingHooks(reporter: Reporter, signal: AbortSignal): EngineHooks {
       ),
     onMessage: (message) => reporter.record({ type: 'message', v: 1, message: cutMessage(message) }, signal),
     onStep: (record) => reporter.record({ type: 'step', ...record }, signal),
+    onCompaction: ({ text, kept }) =>
+      reporter.record({ type: 'compaction', text: cutText(text, MAX_TEXT_BYTES), kept }, signal),
     onWarning: (text) => reporter.record({ type: 'warning', text }, signal),
   };
 }

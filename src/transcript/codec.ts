@@ -89,6 +89,7 @@ export function cutEvent(event: RunEvent, max: number): RunEvent {
     case 'tool':
       return { ...event, input: cutJson(event.input, max), result: cutJson(event.result, max) };
     case 'output':
+    case 'compaction':
     case 'warning':
       return { ...event, text: cutUtf8(event.text, max) };
     case 'step':

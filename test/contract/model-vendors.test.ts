@@ -168,7 +168,7 @@ function runAgent({ claim, url, fetch }: Scene, signal = new AbortController().s
       tools: [echo],
       stepLimit: claim.limits.stepLimit,
     },
-    { onTool: nothing, onMessage: nothing, onStep: nothing, onWarning: nothing },
+    { onTool: nothing, onMessage: nothing, onStep: nothing, onWarning: nothing, onCompaction: nothing },
     signal,
   );
 }

@@ -2,7 +2,7 @@
 import { originOf, sessionIdOf } from '../../api/names.js';
 import type { AgentRun } from '../../api/v1alpha1/agent-run.js';
 import { PROTOCOL_VERSION, type ClaimAnswer } from '../../protocol/run.js';
-import { defaultModelOf } from '../../models/catalog.js';
+import { defaultModelOf, findModel } from '../../models/catalog.js';
 import { isVendor, VENDORS } from '../vendors/vendors.js';
 import type { AgentView, BoxView } from '../views.js';
 import type { ClaimInput } from './claim-inputs.js';
@@ -29,6 +29,13 @@ export function modelOf(agent: AgentView, box: BoxView): string {
   return defaultModelOf(provider) ?? DEFAULT_MODEL;
 }
 
+/** Tokens that the model can read, where that is known. */
+export function contextWindowOf(agent: AgentView, box: BoxView): number | undefined {
+  const { provider } = agent.spec;
+  if (provider !== 'boxwright') return findModel(provider, modelOf(agent, box))?.contextWindow;
+  return box.engine === undefined ? box.endpoint?.contextWindow : undefined;
+}
+
 /** Base URL of a provider's SDK, as a path on the gateway. */
 export function basePathOf(provider: string): string {
   return `/gateway/${provider}/${isVendor(provider) ? VENDORS[provider].version : 'v1'}`;
@@ -40,6 +47,7 @@ export function answerOf(run: AgentRun, input: ClaimInput): ClaimAnswer {
   const claim = run.status?.claim;
   if (claim === undefined) throw new Error(`run ${run.metadata.name} is not claimed`);
   const { temperature, provider } = agent.spec;
+  const contextWindow = contextWindowOf(agent, box);
   return {
     protocol: PROTOCOL_VERSION,
     epoch: claim.epoch,
@@ -62,6 +70,7 @@ export function answerOf(run: AgentRun, input: ClaimInput): ClaimAnswer {
       model: modelOf(agent, box),
       basePath: basePathOf(provider),
       ...(temperature === undefined ? {} : { temperature }),
+      ...(contextWindow === undefined ? {} : { contextWindow }),
     },
     message: input.message,
     history: input.history,

@@ -118,3 +118,34 @@ test.each<[string, TranscriptMessage[], TranscriptMessage[]]>([
 ])('a conversation that %s can be continued', (_name, messages, expected) => {
   expect(repaired(messages)).toEqual(expected);
 });
+
+test('a compacted session begins with its summary and the messages that were kept', async () => {
+  const runs = [run('a', '2026-01-01'), run('b', '2026-01-02'), run('c', '2026-01-03')];
+  const compaction = (seq: number, kept: number): RunEvent => ({
+    type: 'compaction',
+    seq,
+    at: '',
+    text: 'task, summary',
+    kept,
+  });
+  const events: Record<string, RunEvent[]> = {
+    a: [userMessage(1, 'task'), assistantMessage(2, 'old')],
+    b: [userMessage(1, 'second'), assistantMessage(2, 'kept')],
+    c: [userMessage(1, 'third'), compaction(2, 3), assistantMessage(3, 'new')],
+  };
+  const from = sources(runs, (name) => events[name] ?? []);
+  const expected = ['task, summary', 'second', 'kept', 'third', 'new'];
+  expect(texts(await historyOf(run('now'), 'c', from))).toEqual(expected);
+  expect(from.read).toEqual(['c', 'b']);
+
+  events['c'] = [compaction(1, 0), userMessage(2, 'third')];
+  expect(
+    texts(
+      await historyOf(
+        run('now'),
+        'c',
+        sources(runs, (name) => events[name] ?? []),
+      ),
+    ),
+  ).toEqual(['task, summary', 'third']);
+});

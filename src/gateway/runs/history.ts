@@ -31,14 +31,45 @@ export async function historyOf(
   const chain = earlierRuns(run, previous, sources.ofSession(run));
   let messages: TranscriptMessage[] = [];
   let bytes = 0;
+  let compaction: OpenCompaction | undefined;
   for (const earlier of chain) {
-    const own = messagesOf((await sources.transcript(earlier)).events);
+    const { events } = await sources.transcript(earlier);
+    const part: HistoryPart = compaction === undefined ? afterCompaction(events) : beforeCompaction(events, compaction);
+    compaction = part.compaction;
+    const own = part.messages;
     const kept = newestWithin(own, MAX_HISTORY_BYTES - bytes);
     bytes += kept.reduce((sum, message) => sum + sizeOf(message), 0);
     messages = [...kept, ...messages];
-    if (kept.length < own.length) break;
+    if (kept.length < own.length || compaction?.missing === 0) break;
   }
+  if (compaction !== undefined) messages = [{ role: 'user', text: compaction.text }, ...messages];
   return repaired(messages, sources.openCall);
+}
+
+/** A summary, and how many of the messages before it are still to be found. */
+interface OpenCompaction {
+  text: string;
+  missing: number;
+}
+
+interface HistoryPart {
+  messages: TranscriptMessage[];
+  compaction: OpenCompaction | undefined;
+}
+
+/** Of a run that was compacted: the messages since then and those that were kept before. */
+function afterCompaction(events: readonly RunEvent[]): HistoryPart {
+  const at = events.findLastIndex(({ type }) => type === 'compaction');
+  const event = events[at];
+  if (event?.type !== 'compaction') return { messages: messagesOf(events), compaction: undefined };
+  const before = beforeCompaction(events.slice(0, at), { text: event.text, missing: event.kept });
+  return { ...before, messages: [...before.messages, ...messagesOf(events.slice(at + 1))] };
+}
+
+function beforeCompaction(events: readonly RunEvent[], { text, missing }: OpenCompaction): HistoryPart {
+  const all = messagesOf(events);
+  const messages = all.slice(Math.max(0, all.length - missing));
+  return { messages, compaction: { text, missing: missing - messages.length } };
 }
 
 /** The previous run, then the ones claimed before it, newest first. */
