@@ -309,7 +309,11 @@ export class McpHarness {
     const create = this.api.create.bind(this.api);
     this.api.create = async (type, object, options) => {
       const created = await create(type, object, options);
-      if (type.kind === 'Agent') setImmediate(() => this.api.seed(type, { ...created, status }));
+      const { namespace = '', name } = created.metadata;
+      const say = () => {
+        if (this.api.peek(type, `${namespace}/${name}`) !== undefined) this.api.seed(type, { ...created, status });
+      };
+      if (type.kind === 'Agent') setImmediate(say);
       return created;
     };
   }
