@@ -5,9 +5,9 @@ import { createChildRunController } from '../controllers/agent-run/children.js';
 import { createRunControllers } from '../controllers/agent-run/controller.js';
 import type { RunMetrics } from '../controllers/agent-run/metrics.js';
 import { jobInformer, nodeInformer, podInformer, runInformer } from '../controllers/agent-run/views.js';
-import { createAgentScheduleController } from '../controllers/agent-schedule/controller.js';
 import type { ArchiveMetrics } from '../archive/metrics.js';
 import type { ArchiveWriter } from '../archive/types.js';
+import { createAgentScheduleController } from '../controllers/agent-schedule/controller.js';
 import { createAgentTriggerController } from '../controllers/agent-trigger/controller.js';
 import { createAgentController } from '../controllers/agent/controller.js';
 import { createAPIKeyController } from '../controllers/api-key/controller.js';
@@ -20,6 +20,7 @@ import { createBoxController } from '../controllers/box/controller.js';
 import { probeJobInformer } from '../controllers/box/probe-job.js';
 import { retentionLimits } from '../controllers/config.js';
 import type { ControllerConfig } from '../controllers/config.js';
+import { createConnectorCatalogController } from '../controllers/connector-catalog/controller.js';
 import { createInstallationController } from '../controllers/installation/controller.js';
 import { createJobSettings } from '../controllers/job-settings.js';
 import { createProbeSettings } from '../controllers/probe-settings.js';
@@ -50,6 +51,7 @@ export function createControllerCaches(open: InformerFactory) {
     skills: open(informers.skillInformer),
     memories: open(informers.memoryInformer),
     apiKeys: open(informers.apiKeyInformer),
+    connectors: open(informers.connectorInformer),
     runs: open(runInformer),
     jobs: open(jobInformer),
     probeJobs: open(probeJobInformer),
@@ -116,6 +118,7 @@ export function createControllerParts(deps: ControllerPartsDependencies): Contro
     runs.runs,
     runs.admission,
     createChildRunController(common),
+    createConnectorCatalogController(common),
     createTotalsController({ ...common, releaseNamespace: namespace }),
     createRetentionController({ ...common, limits: retentionLimits(config), metrics: metrics.retention, archive }),
     ...(archive === undefined ? [] : [archive.part]),

@@ -47,6 +47,7 @@ function watchBox({ caches, counts }: BoxDependencies, enqueue: (key: string) =>
     caches.networkPolicies,
     caches.resourceQuotas,
     caches.limitRanges,
+    caches.roleBindings,
   ] as readonly Cache<{ metadata: ObjectMeta }>[];
   const passing: readonly Cache<{ metadata: ObjectMeta }>[] = [
     caches.runs,

@@ -6,6 +6,7 @@ import type { Cache, KubeApi } from '../../kube/types.js';
 import type { Logger } from '../../observability/logger.js';
 import type { Clock } from '../../runtime/clock.js';
 import type { AgentChildView, AgentView, RunView, TriggerView } from '../shared/informers.js';
+import type { RoleBinding } from '../shared/role-bindings.js';
 import type { NetworkSettings } from './network-policies.js';
 import type { ProbeJobView, ProbeSettings } from './probe-job.js';
 
@@ -44,6 +45,7 @@ export interface BoxCaches {
   networkPolicies: Cache<NetworkPolicy>;
   resourceQuotas: Cache<ResourceQuota>;
   limitRanges: Cache<LimitRange>;
+  roleBindings: Cache<RoleBinding>;
   probeJobs: Cache<ProbeJobView>;
 }
 

@@ -26,6 +26,7 @@ import { releaseFinalizer } from '../shared/finalizer.js';
 import { BY_NAMESPACE } from '../shared/informers.js';
 import { ANNOTATION_ADOPTED_BY, namespaceClaim, readNamespace, removeNamespace } from '../shared/namespace.js';
 import { setReady } from '../shared/ready.js';
+import { RoleBindings } from '../shared/role-bindings.js';
 import type { BoxDependencies, BoxInputs } from './dependencies.js';
 import { LABELS_OF_ADOPTION, desiredObjects, ownerOf } from './desired.js';
 import { INTERNET_POLICY } from './network-policies.js';
@@ -101,6 +102,7 @@ async function leaveNamespace(deps: BoxDependencies, box: Box, namespace: string
   await deleteObjects(api, ServiceAccounts, [desired.serviceAccount], signal);
   await deleteObjects(api, ResourceQuotas, [desired.resourceQuota], signal);
   await deleteObjects(api, LimitRanges, [desired.limitRange], signal);
+  await deleteObjects(api, RoleBindings, [desired.credentialsBinding], signal);
   await deleteObjects(api, NetworkPolicies, [...desired.networkPolicies, internet], signal);
   const labels = Object.fromEntries(LABELS_OF_ADOPTION.map((label) => [label, null]));
   const body = { metadata: { labels, annotations: { [ANNOTATION_ADOPTED_BY]: null } } };

@@ -13,6 +13,7 @@ import { BY_NAMESPACE } from '../shared/informers.js';
 import { mirrorCounts } from '../shared/mirror-counts.js';
 import { ensureNamespace } from '../shared/namespace.js';
 import { setReady } from '../shared/ready.js';
+import { RoleBindings } from '../shared/role-bindings.js';
 import type { NotReady } from '../shared/ready.js';
 import type { BoxDependencies, BoxInputs } from './dependencies.js';
 import { desiredNamespace, desiredObjects, ownerOf, wrongAmounts } from './desired.js';
@@ -125,9 +126,10 @@ async function ensureObjects(deps: BoxDependencies, draft: Box, signal: AbortSig
     setReady(draft, { reason: 'InvalidSpec', message }, deps.clock);
     return DONE;
   }
-  const { serviceAccount, resourceQuota, limitRange } = desiredObjects(draft, deps.network);
+  const { serviceAccount, resourceQuota, limitRange, credentialsBinding } = desiredObjects(draft, deps.network);
   await ensureObject(api, { type: ResourceQuotas, cache: caches.resourceQuotas, desired: resourceQuota }, signal);
   await ensureObject(api, { type: LimitRanges, cache: caches.limitRanges, desired: limitRange }, signal);
   await ensureObject(api, { type: ServiceAccounts, cache: caches.serviceAccounts, desired: serviceAccount }, signal);
+  await ensureObject(api, { type: RoleBindings, cache: caches.roleBindings, desired: credentialsBinding }, signal);
   return CONTINUE;
 }
