@@ -56,8 +56,8 @@ export interface FakeVendor {
 export interface FakeVendorOptions {
   /** The key that is accepted. */
   key: string;
-  /** One after another; asked more often, it says `Hello.`. */
-  answers?: readonly (FakeAnswer | FakeFault)[];
+  /** One after another, `Hello.` when there are no more; or one for each request. */
+  answers?: readonly (FakeAnswer | FakeFault)[] | ((seen: SeenRequest) => FakeAnswer | FakeFault);
 }
 
 const BASE_PATHS: Record<FakeVendorName, string> = {
@@ -81,7 +81,8 @@ export async function startFakeVendor(options: FakeVendorOptions): Promise<FakeV
     incoming.on('data', (piece: Buffer) => pieces.push(piece));
     incoming.on('end', () => {
       const seen = seenOf(incoming, Buffer.concat(pieces).toString('utf8'));
-      const answer = options.answers?.[requests.length] ?? { text: 'Hello.' };
+      const { answers = [] } = options;
+      const answer = typeof answers === 'function' ? answers(seen) : (answers[requests.length] ?? { text: 'Hello.' });
       requests.push(seen);
       outgoing.on('close', () => (seen.gone = !outgoing.writableFinished));
       for (const { count, resolve } of waiting) if (requests.length >= count) resolve();
