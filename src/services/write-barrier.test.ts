@@ -1,5 +1,4 @@
 import { FakeClock } from '../../test/builders/fake-clock.js';
-import type { Pod } from '../kube/core-types.js';
 import type { CacheChange } from '../kube/types.js';
 import { barrierRoute, createWriteBarrier, peerUrls, projectPeer } from './write-barrier.js';
 import type { PeerView } from './write-barrier.js';
