@@ -79,6 +79,8 @@ export class RunWorld {
   readonly controllers: RunControllers;
   /** What the metrics were told: reasons of runs that ended, `returned` for those that went back to the queue. */
   readonly ended: string[] = [];
+  oldestWaitingSeconds = 0;
+  readonly logged = recordingLog();
   /** Removed runs that wait for the archive, as the metric says. */
   archiveWaiting = 0;
   readonly #drivers: PartDriver[];
@@ -118,11 +120,15 @@ export class RunWorld {
     this.controllers = createRunControllers({
       api: this.api,
       clock: this.clock,
-      log: recordingLog().log,
+      log: this.logged.log,
       caches,
       maxRunning: options.maxRunning ?? 100,
       fold: (run, signal) => folder.fold(run, signal),
-      metrics: { ended: (reason) => this.ended.push(reason ?? ''), returned: () => this.ended.push('returned') },
+      metrics: {
+        ended: (reason) => this.ended.push(reason ?? ''),
+        returned: () => this.ended.push('returned'),
+        oldestWaiting: (seconds) => (this.oldestWaitingSeconds = seconds),
+      },
       archive: archive?.gate,
       jobSettings: () =>
         Promise.resolve({

@@ -33,6 +33,7 @@ export function createRunControllers(deps: RunDependencies): RunControllers {
   const { caches } = deps;
   const queue = new RunQueue({ maxRunning: deps.maxRunning, facts: queueFacts(caches), clock: deps.clock });
   let wakeRun: (key: string) => void = () => undefined;
+  const watchWaiting = waitingWatch(deps, queue);
   const reconciler = new RunReconciler(deps, queue, (key) => wakeRun(key));
   return {
     counts: boxCounts(queue),
@@ -51,8 +52,8 @@ export function createRunControllers(deps: RunDependencies): RunControllers {
       watch: (enqueue) => watchPlaces(deps, queue, () => enqueue(WHOLE_INSTALLATION)),
       reconcile() {
         for (const key of queue.admitNext()) wakeRun(key);
-        const next = queue.nextChangeMs();
-        return Promise.resolve(next === undefined ? {} : { requeueAfterMs: next });
+        const next = Math.min(queue.nextChangeMs() ?? Infinity, watchWaiting());
+        return Promise.resolve(next === Infinity ? {} : { requeueAfterMs: next });
       },
     },
   };
@@ -95,6 +96,26 @@ function watchRuns({ caches, archive }: RunDependencies, queue: RunQueue, enqueu
     }),
     archive?.onStored(enqueue) ?? (() => undefined),
   ]);
+}
+
+/** A run may wait for ever; from then on somebody is told (DESIGN 4, Bounds). */
+const LONG_WAIT_MS = 24 * 3_600_000;
+const WARN_AGAIN_MS = 3_600_000;
+const LOOK_AT_WAITING_MS = 60_000;
+
+/** Reports how long the oldest run waits; returns the milliseconds until it is to be called again. */
+function waitingWatch({ clock, log, metrics }: RunDependencies, queue: RunQueue): () => number {
+  let warnedAt = -Infinity;
+  return () => {
+    const oldest = queue.oldestWaiting();
+    const waitingMs = oldest === undefined ? 0 : Math.max(0, clock.now() - oldest);
+    metrics.oldestWaiting(Math.round(waitingMs / 1000));
+    if (waitingMs > LONG_WAIT_MS && clock.monotonic() - warnedAt >= WARN_AGAIN_MS) {
+      warnedAt = clock.monotonic();
+      log.warn({ hours: Math.floor(waitingMs / 3_600_000) }, 'a run waits for more than a day; its status says why');
+    }
+    return oldest === undefined ? Infinity : LOOK_AT_WAITING_MS;
+  };
 }
 
 /** Counts outcomes where everybody's writes are seen: most are the gateway's. */

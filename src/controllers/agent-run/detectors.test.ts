@@ -264,6 +264,26 @@ describe('a Job that Kueue holds', () => {
   });
 });
 
+describe('a run that waits for long', () => {
+  it('goes on waiting; the metric tells how long, and the log from the second day on, once an hour', async () => {
+    const world = new RunWorld({ box: makeBox({ paused: true }) });
+    world.api.seed(AgentRuns, makeRun());
+    await world.settle();
+    world.writes();
+    for (let hour = 0; hour < 24; hour++) await world.pass(3600);
+    expect(world.oldestWaitingSeconds).toBe(86_400);
+    expect(world.logged.messages()).toEqual([]);
+    for (let minute = 0; minute < 90; minute++) await world.pass(60);
+    const warning = 'warn a run waits for more than a day; its status says why';
+    expect(world.logged.messages()).toEqual([warning, warning]);
+    expect(world.writes()).toEqual([]);
+    await world.api.patch(AgentRuns, REF, { spec: { cancelRequested: true } }, { type: 'merge' });
+    await world.settle();
+    await world.pass(60);
+    expect(world.oldestWaitingSeconds).toBe(0);
+  });
+});
+
 describe('the bound on the end of a cancelled run', () => {
   it('survives a change of the leader: the status says since when', async () => {
     const world = await started();

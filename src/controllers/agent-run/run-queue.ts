@@ -152,6 +152,18 @@ export class RunQueue {
     });
   }
 
+  /** When the oldest run that waits was accepted, in milliseconds since the epoch; undefined when none waits. */
+  oldestWaiting(): number | undefined {
+    let oldest: number | undefined;
+    for (const agents of this.#boxes.values()) {
+      for (const { waiting } of agents.values()) {
+        const [first] = waiting;
+        if (first !== undefined && (oldest === undefined || first.acceptedAt < oldest)) oldest = first.acceptedAt;
+      }
+    }
+    return oldest;
+  }
+
   /** Runs of a Box: how many work and how many wait. */
   counts(box: string): { running: number; queued: number } {
     let queued = 0;
