@@ -33,17 +33,18 @@ export function listModels(
   return { models: provider === undefined ? models : models.filter((model) => model.provider === provider) };
 }
 
-/** The scripted engine costs nothing and says so. */
+/** The scripted engine costs nothing and says so; an endpoint costs what its Box says. */
 function ownModel(box: BoxView): ModelRecord {
-  const price = box.engine === 'scripted' ? 0 : null;
+  const { engine, endpoint } = box;
+  const free = engine === 'scripted' ? 0 : null;
   return {
     provider: 'boxwright',
-    model: box.engine ?? 'default',
+    model: engine ?? endpoint?.model ?? 'default',
     ...availability(box, 'boxwright'),
     isDefault: true,
-    contextWindow: null,
-    inputUsdPerMillion: price,
-    outputUsdPerMillion: price,
+    contextWindow: endpoint?.contextWindow ?? null,
+    inputUsdPerMillion: endpoint?.prices === undefined ? free : Number(endpoint.prices.inputUsd),
+    outputUsdPerMillion: endpoint?.prices === undefined ? free : Number(endpoint.prices.outputUsd),
   };
 }
 

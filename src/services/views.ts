@@ -38,6 +38,8 @@ export interface BoxView extends View {
   /** ISO 8601 with milliseconds. */
   createdAt: string;
   engine: string | undefined;
+  endpoint?: Box['spec']['endpoint'];
+  credentialsSecret?: string | undefined;
 }
 
 export interface AgentView extends View {
@@ -231,6 +233,8 @@ export function projectBox(box: Box): BoxView {
     workspace: box.spec.workspace,
     createdAt: createdAtOf(box.metadata),
     engine: box.spec.engine,
+    endpoint: box.spec.endpoint,
+    credentialsSecret: box.spec.credentialsSecret,
   };
 }
 
