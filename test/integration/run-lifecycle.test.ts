@@ -245,7 +245,10 @@ describe('the life of runs', () => {
       message: expect.stringContaining('Node node-a is not ready (played by the test)'),
     });
     await server.api.delete(Nodes, { name: 'node-b' });
-    expect((await ended('removed')).status?.phase).toBe('error');
+    expect((await ended('removed')).status).toMatchObject({
+      reason: 'NodeLost',
+      message: expect.stringContaining('Node node-b is not in the cluster any more.'),
+    });
   }, 120_000);
 
   it('ends a run whose pod gets no sandbox, with what the node says', async () => {
