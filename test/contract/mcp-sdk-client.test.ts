@@ -18,6 +18,7 @@ test('the SDK client lists and calls every tool; it tries one GET stream and tak
   harness.controllerSays({ active: true });
   harness.seedTrigger('acme-box', 'greeter', 'hook');
   harness.seedConnectors();
+  harness.seedTemplate('acme', 'writers');
   harness.seedSkill('acme-box', 'greeter', 'notes', { files: { 'a.txt': 'text' } });
   harness.seedSchedule('acme-box', 'greeter', 'daily');
   harness.seedRun('acme-box', 'greeter-1', { status: { phase: 'done' } });
@@ -42,6 +43,7 @@ test('the SDK client lists and calls every tool; it tries one GET stream and tak
   expect(tools.map(({ name }) => name)).toEqual(TOOLS.map(({ name }) => name));
 
   const agentId = 'acme-box.greeter';
+  const templateId = 'acme.writers';
   const calls: [string, Record<string, unknown>][] = [
     ['list_spaces', {}],
     ['list_agents', {}],
@@ -75,6 +77,18 @@ test('the SDK client lists and calls every tool; it tries one GET stream and tak
     ['list_models', {}],
     ['update_agent', { agentId, soul: 'You greet.' }],
     ['delete_trigger', { agentId, slug: 'hook', confirm: true }],
+    ['list_templates', {}],
+    ['get_template', { templateId }],
+    ['create_template', { name: 'Team', agentIds: [agentId] }],
+    ['update_template', { templateId, description: 'Better.' }],
+    ['add_template_agent', { templateId, agentId }],
+    ['update_template_agent', { templateId, templateAgentId: 'ta-1', soul: 'You write well.' }],
+    ['validate_template', { templateId }],
+    ['publish_template', { templateId }],
+    ['install_template', { templateId }],
+    ['unpublish_template', { templateId }],
+    ['remove_template_agent', { templateId, templateAgentId: 'ta-1', confirm: true }],
+    ['delete_template', { templateId, confirm: true }],
     ['delete_agent', { agentId, confirm: true }],
   ];
   expect(calls.map(([name]) => name).sort()).toEqual(TOOLS.map(({ name }) => name).sort());
