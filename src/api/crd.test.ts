@@ -27,7 +27,14 @@ function schemaOf(crd: Record<string, unknown>): Schema {
 }
 
 function kindWith(spec: z.ZodType) {
-  return defineResource({ kind: 'Probe', plural: 'probes', namespaced: true, description: 'Probe.', spec, columns: [] });
+  return defineResource({
+    kind: 'Probe',
+    plural: 'probes',
+    namespaced: true,
+    description: 'Probe.',
+    spec,
+    columns: [],
+  });
 }
 
 describe('custom resource definitions', () => {

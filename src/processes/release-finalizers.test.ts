@@ -22,8 +22,12 @@ describe('the uninstall hook', () => {
     const released = await releaseFinalizers(api, ALL_KINDS);
 
     expect(released).toBe(2);
-    expect((await api.get(AgentRuns, { namespace: 'bw-a', name: 'one' })).metadata.finalizers).toEqual(['example.com/other']);
-    expect((await api.get(AgentRuns, { namespace: 'bw-a', name: 'two' })).metadata.finalizers).toEqual(['example.com/other']);
+    expect((await api.get(AgentRuns, { namespace: 'bw-a', name: 'one' })).metadata.finalizers).toEqual([
+      'example.com/other',
+    ]);
+    expect((await api.get(AgentRuns, { namespace: 'bw-a', name: 'two' })).metadata.finalizers).toEqual([
+      'example.com/other',
+    ]);
     expect((await api.get(AgentRuns, { namespace: 'bw-a', name: 'three' })).metadata.finalizers ?? []).toEqual([]);
   });
 
@@ -40,6 +44,8 @@ describe('the uninstall hook', () => {
     await api.create(AgentRuns, run('one', [FINALIZER_FOLD]));
     api.failNext({ verb: 'patch', error: apiError(409, 'Conflict') });
 
-    await expect(releaseFinalizers(api, ALL_KINDS)).rejects.toThrow('AgentRun one changed meanwhile; run the hook again');
+    await expect(releaseFinalizers(api, ALL_KINDS)).rejects.toThrow(
+      'AgentRun one changed meanwhile; run the hook again',
+    );
   });
 });
