@@ -14,6 +14,7 @@ import type { Box } from '../../src/api/v1alpha1/box.js';
 import { Workspaces } from '../../src/api/v1alpha1/workspace.js';
 import type { Condition } from '../../src/api/v1alpha1/common.js';
 import {
+  Jobs,
   LimitRanges,
   Namespaces,
   NetworkPolicies,
@@ -178,8 +179,10 @@ describe('base controllers', () => {
     await create(Agents, { name: 'a', namespace }, { name: 'A' });
     await waitFor(Agents, { name: 'a', namespace }, isReady);
     expect((await server.api.get(Namespaces, { name: namespace })).metadata.ownerReferences).toBeUndefined();
+    await waitFor(Jobs, { name: 'boxwright-network-probe', namespace }, () => true);
     await server.api.delete(Boxes, { name: 'adopted' });
     await waitUntilGone(Boxes, { name: 'adopted' });
+    expect((await server.api.list(Jobs, { namespace })).items).toEqual([]);
     expect(await read(Agents, { name: 'a', namespace })).toBeUndefined();
     expect((await server.api.list(NetworkPolicies, { namespace })).items).toEqual([]);
     expect(await read(ServiceAccounts, { name: 'boxwright-runner', namespace })).toBeUndefined();
