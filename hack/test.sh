@@ -39,7 +39,8 @@ jest_level unit unit contract repo
 jest_level integration integration
 jest_level clients clients
 level up make up
-jest_level e2e e2e
+# One after the other: some of them take parts of the control plane away.
+jest_level e2e e2e --runInBand
 
 node hack/count-results.mjs "$results"
 exit "$failures"

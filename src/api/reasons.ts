@@ -125,6 +125,25 @@ export const RUN_REASONS = {
   },
 } as const satisfies Record<string, ReasonInfo>;
 export type RunReason = keyof typeof RUN_REASONS;
+
+/** Reasons that a runner may give for the end of its run; the others are the control plane's own observations. */
+const REPORTED_REASONS: ReadonlySet<string> = new Set([
+  'Completed',
+  'StepLimitReached',
+  'Cancelled',
+  'ModelNotConfigured',
+  'ModelError',
+  'ModelUnpriced',
+  'BudgetExhausted',
+  'DeadlineExceeded',
+  'RunnerError',
+  'Interrupted',
+] satisfies RunReason[]);
+
+/** Whether the text is a reason that a runner may give. */
+export function isReportedReason(text: string): text is RunReason {
+  return REPORTED_REASONS.has(text);
+}
 export type AnyReason = QueueReason | RunReason;
 
 /** Why a deleted run or agent is still there: condition Archived=False of a run, Ready=False of an agent. */

@@ -14,7 +14,6 @@ export const RUN_CONDITIONS = ['Accepted', 'Queued', 'Started', 'Cancelling', 'F
 
 /** How a run ended. */
 export interface RunOutcome {
-  phase: Exclude<RunPhase, 'running'>;
   reason: RunReason;
   message: string;
 }
@@ -30,17 +29,17 @@ export function isClaimed(run: Pick<AgentRun, 'status'>): boolean {
   return run.status?.claim !== undefined;
 }
 
+/** The spec's state of a run that ended for this reason (spec 3). */
+export function phaseOf(reason: string): Exclude<RunPhase, 'running'> {
+  if (reason === 'Completed' || reason === 'StepLimitReached') return 'done';
+  return reason === 'Cancelled' ? 'cancelled' : 'error';
+}
+
 /** Derives phase, reason and message from the conditions. */
 function derive(conditions: readonly Condition[]): Pick<RunStatus, 'phase' | 'reason' | 'message'> {
   const finished = findCondition(conditions, 'Finished');
   if (finished?.status === 'True') {
-    const phase: RunPhase =
-      finished.reason === 'Completed' || finished.reason === 'StepLimitReached'
-        ? 'done'
-        : finished.reason === 'Cancelled'
-          ? 'cancelled'
-          : 'error';
-    return { phase, reason: finished.reason, message: finished.message };
+    return { phase: phaseOf(finished.reason), reason: finished.reason, message: finished.message };
   }
   if (isTrue(conditions, 'Started')) {
     const started = findCondition(conditions, 'Started');
@@ -100,11 +99,8 @@ export function finishedStatus(run: AgentRun, outcome: RunOutcome, acceptedAt: s
     { type: 'Finished', status: 'True', reason: outcome.reason, message: outcome.message },
     now,
   );
-  const status = withConditions(run.status, conditions);
-  // `cancelled` and `error` can share a cause (a deleted pod while cancelling): the caller's phase decides.
   return {
-    ...status,
-    phase: outcome.phase,
+    ...withConditions(run.status, conditions),
     finishedAt: now,
     duration: formatDuration(Date.parse(now) - Date.parse(acceptedAt)),
   };

@@ -141,7 +141,7 @@ describe('a bound that was passed ends the run', () => {
   ])('%s', (_name, given, reason, message) => {
     expect(decide(given)).toMatchObject({
       do: 'finish',
-      outcome: { phase: 'error', reason, message: expect.stringContaining(message) },
+      outcome: { reason, message: expect.stringContaining(message) },
     });
     const early = decide({ ...given, at: given.at - 1 });
     if (!message.startsWith('InvalidImageName')) expect(early.do).toBe('wait');
@@ -250,7 +250,7 @@ describe('a pod that ended without a finish', () => {
   ])('%s', (_name, given, reason, message) => {
     expect(decide(given)).toMatchObject({
       do: 'finish',
-      outcome: { phase: 'error', reason, message: expect.stringContaining(message) },
+      outcome: { reason, message: expect.stringContaining(message) },
     });
     expect(decide({ ...given, endedFor: (given.endedFor ?? 0) - 1 })).toEqual({ do: 'wait', ms: 1000 });
   });
@@ -269,13 +269,13 @@ describe('the termination message of container runner', () => {
   it('is the outcome at once, with the output', () => {
     expect(ended(report('Completed'))).toEqual({
       do: 'finish',
-      outcome: { phase: 'done', reason: 'Completed', message: 'm', output: 'the answer', outputTruncated: false },
+      outcome: { reason: 'Completed', message: 'm', output: 'the answer', outputTruncated: false },
     });
     expect(ended(report('Cancelled', { output: null }))).toEqual({
       do: 'finish',
-      outcome: { phase: 'cancelled', reason: 'Cancelled', message: 'm' },
+      outcome: { reason: 'Cancelled', message: 'm' },
     });
-    expect(ended(report('ModelError'))).toMatchObject({ outcome: { phase: 'error', reason: 'ModelError' } });
+    expect(ended(report('ModelError'))).toMatchObject({ outcome: { reason: 'ModelError' } });
   });
 
   it.each([
@@ -290,7 +290,7 @@ describe('the termination message of container runner', () => {
 
   it('cannot claim success for a run that was never claimed, but can say why it failed', () => {
     expect(ended(report('Completed'), {}).do).toBe('wait');
-    expect(ended(report('RunnerError'), {})).toMatchObject({ outcome: { phase: 'error', reason: 'RunnerError' } });
+    expect(ended(report('RunnerError'), {})).toMatchObject({ outcome: { reason: 'RunnerError' } });
   });
 
   it('is never read from tools', () => {
@@ -309,7 +309,7 @@ describe('cancellation', () => {
     for (const pod of [undefined, makePod(), makePod(running())]) {
       expect(decide({ run: asked, ...(pod === undefined ? {} : { pod }), at: 3 })).toMatchObject({
         do: 'finish',
-        outcome: { phase: 'cancelled', reason: 'Cancelled' },
+        outcome: { reason: 'Cancelled' },
       });
     }
   });
@@ -317,12 +317,12 @@ describe('cancellation', () => {
   it('gives a working run 60 s to stop by itself', () => {
     const given: Case = { run: { ...asked, ...CLAIMED }, pod: makePod(running()), at: 30 };
     expect(decide({ ...given, cancellingFor: 10 })).toEqual({ do: 'wait', ms: 50_000 });
-    expect(decide({ ...given, cancellingFor: 60 })).toMatchObject({ outcome: { phase: 'cancelled' } });
+    expect(decide({ ...given, cancellingFor: 60 })).toMatchObject({ outcome: { reason: 'Cancelled' } });
   });
 
   it('is the outcome when the pod of a run that was told to stop ends without a word', () => {
     const given: Case = { run: { ...asked, ...CLAIMED }, pod: makePod(terminated(137)), at: 30, endedFor: 15 };
-    expect(decide(given)).toMatchObject({ outcome: { phase: 'cancelled', reason: 'Cancelled' } });
+    expect(decide(given)).toMatchObject({ outcome: { reason: 'Cancelled' } });
   });
 });
 

@@ -2,8 +2,9 @@
  * How a run ended when no finish of its runner arrived: from the termination message of container `runner`, else from
  * what happened to pod and Job. Pure. `tools` has no say: its exit, its messages and its files are never read.
  */
-import { RUN_REASONS } from '../../api/reasons.js';
+import { RUN_REASONS, isReportedReason } from '../../api/reasons.js';
 import type { RunReason } from '../../api/reasons.js';
+import { phaseOf } from '../../api/run-status.js';
 import type { RunOutcome } from '../../api/run-status.js';
 import { MAX_TERMINATION_MESSAGE_BYTES, TerminationMessage } from '../../protocol/run.js';
 import type { JobView, PodView } from './views.js';
@@ -14,29 +15,11 @@ export interface FoundOutcome extends RunOutcome {
   outputTruncated?: boolean;
 }
 
-const PHASES: Partial<Record<RunReason, RunOutcome['phase']>> = {
-  Completed: 'done',
-  StepLimitReached: 'done',
-  Cancelled: 'cancelled',
-};
-
-/** Reasons that a runner may give; the others are the control plane's own observations. */
-const RUNNER_REASONS: ReadonlySet<string> = new Set([
-  'Completed',
-  'StepLimitReached',
-  'Cancelled',
-  'ModelNotConfigured',
-  'ModelError',
-  'DeadlineExceeded',
-  'RunnerError',
-  'Interrupted',
-] satisfies RunReason[]);
-
 /** An outcome for a person: what happened, then the documented next step. */
 export function outcomeOf(reason: RunReason, what: string = RUN_REASONS[reason].cause): RunOutcome {
   const { nextStep } = RUN_REASONS[reason];
   const message = nextStep === 'None.' ? what : `${what} ${nextStep}`;
-  return { phase: PHASES[reason] ?? 'error', reason, message };
+  return { reason, message };
 }
 
 /** What the runner left behind for the case that it reached no gateway; undefined when it left nothing valid. */
@@ -44,13 +27,11 @@ export function reportedOutcome(pod: PodView, claimed: boolean): FoundOutcome | 
   const text = pod.runner.terminated?.message ?? '';
   if (text === '' || Buffer.byteLength(text) > MAX_TERMINATION_MESSAGE_BYTES) return undefined;
   const parsed = TerminationMessage.safeParse(parseJson(text));
-  if (!parsed.success || !RUNNER_REASONS.has(parsed.data.reason)) return undefined;
-  const reason = parsed.data.reason as RunReason;
-  const phase = PHASES[reason] ?? 'error';
+  if (!parsed.success || !isReportedReason(parsed.data.reason)) return undefined;
+  const { reason, message, output, outputTruncated } = parsed.data;
   // Without a claim the runner never saw its input: it can tell why it failed, and nothing else.
-  if (!claimed && phase !== 'error') return undefined;
-  const { message, output, outputTruncated } = parsed.data;
-  return { phase, reason, message, ...(output === null ? {} : { output, outputTruncated }) };
+  if (!claimed && phaseOf(reason) !== 'error') return undefined;
+  return { reason, message, ...(output === null ? {} : { output, outputTruncated }) };
 }
 
 function parseJson(text: string): unknown {

@@ -1,4 +1,5 @@
 /** What is left to do after the end of a run: its Job goes, and a deleted run is counted and released. */
+import { isReportedReason } from '../../api/reasons.js';
 import { isClaimed } from '../../api/run-status.js';
 import type { ReconcileResult } from '../../runtime/controller.js';
 import type { RunDependencies } from './dependencies.js';
@@ -11,16 +12,6 @@ import type { RunView } from './views.js';
 export const USAGE_WAIT_MS = 120_000;
 /** A runner that stopped itself, cancelled or at its deadline, needs a moment to exit; one that did not gets no more. */
 const STOPPED_GRACE_SECONDS = 5;
-
-/** Outcomes that the runner itself reports: its pod ends by itself. With any other one the pod has to be ended. */
-const REPORTED: ReadonlySet<string | undefined> = new Set([
-  'Completed',
-  'StepLimitReached',
-  'ModelNotConfigured',
-  'ModelError',
-  'RunnerError',
-  'Interrupted',
-]);
 
 export class Settler {
   constructor(
@@ -66,8 +57,11 @@ export class Settler {
 
 /** How long the pod of an ended run may go on. */
 function graceSeconds(run: RunView, terminationSeconds: number): number {
-  const reason = run.status?.reason;
-  if (REPORTED.has(reason)) return terminationSeconds;
+  const reason = run.status?.reason ?? '';
+  // The runner reported the end: its pod ends by itself. With any other outcome the pod has to be ended.
+  if (!isReportedReason(reason)) return 0;
+  // These two are written by the controller as well, for a runner that did not stop.
   const maybeReported = reason === 'Cancelled' || reason === 'DeadlineExceeded';
-  return maybeReported && isClaimed(run) ? STOPPED_GRACE_SECONDS : 0;
+  if (maybeReported) return isClaimed(run) ? STOPPED_GRACE_SECONDS : 0;
+  return terminationSeconds;
 }

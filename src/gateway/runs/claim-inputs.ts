@@ -141,5 +141,5 @@ export class ClaimInputs {
 }
 
 function refuse(reason: RunOutcome['reason'], message: string): RunRefusedError {
-  return new RunRefusedError({ phase: 'error', reason, message });
+  return new RunRefusedError({ reason, message });
 }

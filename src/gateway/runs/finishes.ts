@@ -1,7 +1,7 @@
 /** The end of a run as the gateway writes it: reported by the runner, refused at the claim, or silent for too long. */
 import { acceptedAt } from '../../api/names.js';
-import { RUN_REASONS, type RunReason } from '../../api/reasons.js';
-import { finishedStatus, isTerminal, type RunOutcome, type RunStatus } from '../../api/run-status.js';
+import { isReportedReason } from '../../api/reasons.js';
+import { finishedStatus, isTerminal, phaseOf, type RunOutcome, type RunStatus } from '../../api/run-status.js';
 import { MAX_STATUS_OUTPUT_BYTES, type AgentRun, type RunPhase } from '../../api/v1alpha1/agent-run.js';
 import { redact, type Logger } from '../../observability/logger.js';
 import type { FinishAnswer, FinishRequest, RunEvent } from '../../protocol/run.js';
@@ -17,20 +17,6 @@ import { pendingStatus } from './pending-status.js';
 import type { Pinning } from './pinning.js';
 import type { RunStore } from './run-store.js';
 import { logFields, transcriptOf, withUsage, type ServedRun, type ServedRuns } from './served-runs.js';
-
-/** What a runner may say about the end of its run. */
-const REPORTED: Partial<Record<RunReason, RunOutcome['phase']>> = {
-  Completed: 'done',
-  StepLimitReached: 'done',
-  Cancelled: 'cancelled',
-  ModelNotConfigured: 'error',
-  ModelError: 'error',
-  ModelUnpriced: 'error',
-  BudgetExhausted: 'error',
-  DeadlineExceeded: 'error',
-  RunnerError: 'error',
-  Interrupted: 'error',
-};
 
 export interface RunFinisherOptions {
   clock: Clock;
@@ -77,7 +63,7 @@ export class RunFinisher {
       const message = `The run sent nothing for ${boundSeconds} seconds (spec.bounds.heartbeatSeconds of its Box).`;
       served.call?.abort();
       await this.#options.served.logOf(served, store.get(served.ref));
-      await this.#end(served, { phase: 'error', reason: 'HeartbeatLost', message }, {});
+      await this.#end(served, { reason: 'HeartbeatLost', message }, {});
     });
   }
 
@@ -95,7 +81,7 @@ export class RunFinisher {
         usageFinal: true,
       };
     });
-    if (written) metrics.finished(outcome.phase, outcome.reason);
+    if (written) metrics.finished(phaseOf(outcome.reason), outcome.reason);
   }
 
   /** Adds what only this pod knows to a run that the controller ended: usage and transcript may grow after the outcome. */
@@ -179,13 +165,9 @@ function endedPhase(run: AgentRun): FinishAnswer['phase'] {
   return phase;
 }
 
-function outcomeOf({ outcome }: FinishRequest): RunOutcome {
-  const reason = Object.hasOwn(RUN_REASONS, outcome.reason) ? (outcome.reason as RunReason) : undefined;
-  const phase = reason === undefined ? undefined : REPORTED[reason];
-  if (reason === undefined || phase === undefined) {
-    return { phase: 'error', reason: 'RunnerError', message: 'The runner reported an outcome that is not known.' };
-  }
-  return { phase, reason, message: cutUtf8(redact(outcome.message), 1024) };
+function outcomeOf({ outcome: { reason, message } }: FinishRequest): RunOutcome {
+  if (isReportedReason(reason)) return { reason, message: cutUtf8(redact(message), 1024) };
+  return { reason: 'RunnerError', message: 'The runner reported an outcome that is not known.' };
 }
 
 function fits(output: string): boolean {
