@@ -31,10 +31,12 @@ async function listTools(...args: string[]): Promise<{ names: string[]; stderr: 
 async function call(name: string, args: object): Promise<CallOutcome> {
   const chosen = ['--method', 'tools/call', '--tool-name', name, '--tool-args-json', JSON.stringify(args)];
   const { code, stdout, stderr } = await inspect(api.key, ...chosen);
+  // It ends with the same code when it does not find the tool, but then without a result.
+  if (stdout === '') throw new Error(`${name} ended with ${code}: ${stderr}`);
   const { result } = JSON.parse(stdout) as { result: { isError?: boolean } };
-  const expected = result.isError === true ? TOOL_IS_ERROR : 0;
-  if (code !== expected) throw new Error(`${name} ended with ${code}: ${stderr}`);
-  return outcomeOf(result);
+  const outcome = outcomeOf(result);
+  if (outcome.isError !== (code === TOOL_IS_ERROR)) throw new Error(`${name} ended with ${code}: ${stdout}`);
+  return outcome;
 }
 
 testClient(
