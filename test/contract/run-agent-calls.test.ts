@@ -124,6 +124,19 @@ test('a call that takes long is asked for again, and is the same call', async ()
   expect(children()).toHaveLength(1);
 });
 
+test('a caller that is told to stop does not go on with the end of its call', async () => {
+  const pod = await claimed('helper-1');
+  const waiting = call(pod, 1, { handle: 'writer', message: 'x' });
+  const child = await childMade();
+  pods.world.changeRun('helper-1', { spec: { cancelRequested: true } });
+  pods.world.changeRun(child.metadata.name, { status: { phase: 'cancelled', reason: 'Cancelled' } });
+  expect(await waiting).toEqual({
+    result: { runId: child.metadata.name, status: 'running' },
+    isError: false,
+    again: true,
+  });
+});
+
 test('another gateway pod finds the run of a call that was made before', async () => {
   const pod = await claimed('helper-1');
   const input = { handle: '@writer', message: 'x', wait: false };

@@ -14,6 +14,7 @@ import { boundedSignal } from '../../runtime/bounded-signal.js';
 import type { Clock } from '../../runtime/clock.js';
 import { KeyedWaiter } from '../../services/keyed-waiter.js';
 import { ACKNOWLEDGE_MS, StartRunError, startRun } from '../../services/start-run.js';
+import { isCancelRequested } from '../runs/reports.js';
 import type { RunStore } from '../runs/run-store.js';
 import { AGENTS_BY_NAMESPACE, RUNS_BY_PARENT, type AgentView } from '../views.js';
 import { ToolRefusal, answer, isUntrusted, type ToolContext } from './tool-context.js';
@@ -60,7 +61,11 @@ export class AgentCalls {
     const name = await this.#start(input, context);
     if (!input.wait) return answer({ runId: name, status: 'running' });
     const ended = await this.#waiter.wait({ key: `${namespace}/${name}`, until: isTerminal, ms: HOLD_MS });
-    if (ended === undefined) return { ...answer({ runId: name, status: 'running' }), again: true };
+    // A run that is told to stop takes its calls along: their end must not let it go on before it hears of its own.
+    const caller = this.#options.runs.get(`${namespace}/${context.run.metadata.name}`);
+    if (ended === undefined || (caller !== undefined && isCancelRequested(caller))) {
+      return { ...answer({ runId: name, status: 'running' }), again: true };
+    }
     return resultOf(await this.#options.store.fetch({ namespace, name }));
   }
 

@@ -9,9 +9,9 @@ import type { ClaimInput } from './claim-inputs.js';
 
 /** Steps of a run whose agent names no limit (spec 2, stepLimit). */
 const DEFAULT_STEP_LIMIT = 50;
-/** Seconds between two reports at the beginning of a run. */
-export /** A cancellation rides back on the answer to a heartbeat, which costs no write: this bounds how late it can come. */
+/** A cancellation rides back on the answer to a heartbeat, which costs no write: this bounds how late it can come. */
 const MAX_HEARTBEAT_SECONDS = 4;
+/** Seconds between two reports at the beginning of a run. */
 const REPORT_SECONDS = 5;
 /** What `status.model` and requests say when the agent names no model. */
 const DEFAULT_MODEL = 'default';
