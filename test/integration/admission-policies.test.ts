@@ -2,7 +2,8 @@
  * The admission policies of the chart on a real API server. The user here has every right in the namespace: what is
  * refused is refused by a policy, not by a missing role (DESIGN 7).
  */
-import { clusterCommand, kubectlFor } from '../builders/kubectl.js';
+import { findTools } from '../builders/kubectl.js';
+import type { CommandResult } from '../builders/kubectl.js';
 import { spawnApiServer } from '../builders/spawn-api-server.mjs';
 
 const NAMESPACE = 'bw-policies';
@@ -11,15 +12,16 @@ const RELEASE = 'boxwright-system';
 describe('admission policies', () => {
   // A server of its own: the policies would bind the other test files as well.
   let server: Awaited<ReturnType<typeof spawnApiServer>>;
-  let kubectl: ReturnType<typeof kubectlFor>;
+  let kubectl: (args: readonly string[], input?: string) => Promise<CommandResult>;
 
   beforeAll(async () => {
     server = await spawnApiServer();
-    kubectl = kubectlFor(server.kubeconfig);
+    const { kubeconfig } = server;
+    const tools = await findTools();
+    kubectl = (args, input) => tools.kubectl(kubeconfig, args, input);
     await ok(['apply', '-f', 'crds']);
     await ok(['wait', '--for=condition=Established', 'crd', '--all', '--timeout=30s']);
-    const chart = await clusterCommand([
-      'helm',
+    const chart = await tools.helm([
       'template',
       'boxwright',
       'charts/boxwright',

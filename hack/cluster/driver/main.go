@@ -20,6 +20,7 @@ const usage = `usage: cluster.sh COMMAND
   helm ARGS...       Helm for this cluster
   kill NAME [SIG]    end a component at once (SIG: KILL, TERM, STOP, CONT); native only
   start NAME         start a component that was ended; native only
+  tools              lines for eval: KUBECTL, HELM; without any cluster
   apiserver DIR      etcd and an API server for tests, in the foreground, state in DIR, no root
 
 CLUSTER=kind|native|current overrides the choice of the way. See README.md.`
@@ -55,6 +56,7 @@ var commands = map[string]command{
 	"helm":      {0, unlimited, withWay(becomeHelm)},
 	"kill":      {1, 2, withWay(killComponent)},
 	"start":     {1, 1, withWay(func(w way, arguments []string) error { return w.start(arguments[0]) })},
+	"tools":     {0, 0, printTools},
 	"apiserver": {1, 1, func(f folders, arguments []string) error { return runTestServer(f, arguments[0]) }},
 	// The native cluster calls this one itself.
 	"forward": {2, 2, func(_ folders, arguments []string) error { return forward(arguments[0], arguments[1]) }},
@@ -97,6 +99,21 @@ func printEnvironment(w way, _ []string) error {
 		return err
 	}
 	e.print()
+	return nil
+}
+
+// printTools is for those who bring their own API server: the same programs, and no cluster needed.
+func printTools(f folders, _ []string) error {
+	folder, err := f.kubeBinaries()
+	if err != nil {
+		return err
+	}
+	helm, err := f.helm()
+	if err != nil {
+		return err
+	}
+	exportLine("KUBECTL", filepath.Join(folder, "kubectl"))
+	exportLine("HELM", helm)
 	return nil
 }
 

@@ -41,8 +41,13 @@ func (e environment) print() {
 		{"CTR", e.ctr},
 		{"BOXWRIGHT_SERVICE_URL", fmt.Sprintf("http://127.0.0.1:%d", servicePort)},
 	} {
-		fmt.Printf("export %s='%s'\n", entry[0], strings.ReplaceAll(entry[1], "'", `'\''`))
+		exportLine(entry[0], entry[1])
 	}
+}
+
+// exportLine writes one line for the shell's eval.
+func exportLine(name, value string) {
+	fmt.Printf("export %s='%s'\n", name, strings.ReplaceAll(value, "'", `'\''`))
 }
 
 // chooseWay follows the variable CLUSTER, else the choice that `up` has noted, else the machine.
