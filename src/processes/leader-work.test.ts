@@ -3,7 +3,7 @@ import { recordingLog } from '../../test/builders/log.js';
 import { RecordingApi } from '../../test/builders/recording-api.js';
 import { makeBox } from '../../test/builders/run-objects.js';
 import { Boxes } from '../api/v1alpha1/box.js';
-import { boxInformer } from '../controllers/shared/informers.js';
+import { boxInformer } from '../controllers/common/informers.js';
 import { LeaderWork, replayable } from './leader-work.js';
 
 const METRICS = { reconciled: () => undefined, queueDepth: () => undefined, activeWorkers: () => undefined };

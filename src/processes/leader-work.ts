@@ -2,7 +2,7 @@
  * What only the leader does. The parts subscribe to the caches when leadership begins and are then told every object once, so
  * that a process in waiting holds nothing but its caches, however long it waits.
  */
-import type { ControllerPart } from '../controllers/shared/controller-part.js';
+import type { ControllerPart } from '../controllers/common/controller-part.js';
 import type { CacheChange, Informer } from '../kube/types.js';
 import type { Logger } from '../observability/logger.js';
 import type { Clock } from '../runtime/clock.js';

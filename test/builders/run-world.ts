@@ -11,13 +11,13 @@ import { createArchiveControllers } from '../../src/controllers/archive/controll
 import { createRunControllers } from '../../src/controllers/agent-run/controller.js';
 import type { RunControllers } from '../../src/controllers/agent-run/controller.js';
 import { jobInformer, nodeInformer, podInformer, runInformer } from '../../src/controllers/agent-run/views.js';
-import type { ControllerPart } from '../../src/controllers/shared/controller-part.js';
+import type { ControllerPart } from '../../src/controllers/common/controller-part.js';
 import {
   agentInformer,
   boxInformer,
   namespaceInformer,
   workspaceInformer,
-} from '../../src/controllers/shared/informers.js';
+} from '../../src/controllers/common/informers.js';
 import { Folder } from '../../src/controllers/totals/fold.js';
 import { isRetrySoon } from '../../src/runtime/errors.js';
 import { FakeClock } from './fake-clock.js';

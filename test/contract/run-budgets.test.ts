@@ -9,7 +9,7 @@ import { Workspaces, WorkspaceSpec } from '../../src/api/v1alpha1/workspace.js';
 import { jobInformer, runInformer } from '../../src/controllers/agent-run/views.js';
 import { createBudgetController } from '../../src/controllers/budget/controller.js';
 import { BudgetLedger } from '../../src/controllers/budget/ledger.js';
-import { agentInformer, boxInformer, workspaceInformer } from '../../src/controllers/shared/informers.js';
+import { agentInformer, boxInformer, workspaceInformer } from '../../src/controllers/common/informers.js';
 import { Jobs, Secrets } from '../../src/kube/core-types.js';
 import { startFakeVendor, type FakeVendor } from '../builders/fake-vendor.js';
 import { GatewayWorld, NAMESPACE, type GatewayPod, type RunPod } from '../builders/gateway-world.js';

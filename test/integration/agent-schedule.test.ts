@@ -6,7 +6,7 @@ import { AgentScheduleSpec, AgentSchedules } from '../../src/api/v1alpha1/agent-
 import type { AgentSchedule } from '../../src/api/v1alpha1/agent-schedule.js';
 import { AgentSpec, Agents } from '../../src/api/v1alpha1/agent.js';
 import { createAgentScheduleController } from '../../src/controllers/agent-schedule/controller.js';
-import { agentInformer, scheduleInformer } from '../../src/controllers/shared/informers.js';
+import { agentInformer, scheduleInformer } from '../../src/controllers/common/informers.js';
 import { createInformer } from '../../src/kube/informer.js';
 import type { KubeApi } from '../../src/kube/types.js';
 import { createLogger } from '../../src/observability/logger.js';

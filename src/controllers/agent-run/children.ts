@@ -8,7 +8,7 @@ import { isTerminal } from '../../api/run-status.js';
 import { AgentRuns } from '../../api/v1alpha1/agent-run.js';
 import { isNotFound } from '../../kube/errors.js';
 import type { Cache, KubeApi } from '../../kube/types.js';
-import { all, type ControllerPart } from '../shared/controller-part.js';
+import { all, type ControllerPart } from '../common/controller-part.js';
 import { LIVE_BY_PARENT, type RunView } from './views.js';
 
 export interface ChildRunDependencies {

@@ -5,7 +5,7 @@ import type { Namespace } from '../../kube/core-types.js';
 import type { Cache, KubeApi } from '../../kube/types.js';
 import type { Logger } from '../../observability/logger.js';
 import type { Clock } from '../../runtime/clock.js';
-import type { AgentView } from '../shared/informers.js';
+import type { AgentView } from '../common/informers.js';
 import type { ArchiveGate } from '../archive/gate.js';
 import type { BudgetLedger } from '../budget/ledger.js';
 import type { JobSettings } from './job.js';

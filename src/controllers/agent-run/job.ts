@@ -32,7 +32,7 @@ import {
   TOOLS_UID,
   WORKSPACE_DIR,
 } from '../../protocol/pod.js';
-import { parseQuantity } from '../shared/quantity.js';
+import { parseQuantity } from '../common/quantity.js';
 import { executionSecondsOf } from './bounds.js';
 
 /** Service account of run pods, made by the Box controller; it has no rights. */

@@ -14,7 +14,7 @@ import type { ContainerStatus, Job, KubeNode, Pod } from '../../kube/core-types.
 import { controllerOwner } from '../../kube/owner-references.js';
 import type { InformerOptions } from '../../kube/types.js';
 import { RUNNER_CONTAINER, TOOLS_CONTAINER } from '../../protocol/pod.js';
-import { BY_AGENT, BY_NAMESPACE, agentIndexValue } from '../shared/informers.js';
+import { BY_AGENT, BY_NAMESPACE, agentIndexValue } from '../common/informers.js';
 
 /** Runs that have not ended, by `<namespace>/<agent>`. */
 export const LIVE_BY_AGENT = 'live-agent';

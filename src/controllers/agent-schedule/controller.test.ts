@@ -9,7 +9,7 @@ import { tickRunName } from '../../schedule/run-name.js';
 import { FakeClock } from '../../../test/builders/fake-clock.js';
 import { apiError, RecordingApi } from '../../../test/builders/recording-api.js';
 import { createLogger } from '../../observability/logger.js';
-import { agentInformer, scheduleInformer } from '../shared/informers.js';
+import { agentInformer, scheduleInformer } from '../common/informers.js';
 import { createAgentScheduleController } from './controller.js';
 
 const NAMESPACE = 'bw-lab';

@@ -9,9 +9,9 @@ import type { Clock } from '../../runtime/clock.js';
 import { tickRunName } from '../../schedule/run-name.js';
 import { bounded } from '../../services/bounded.js';
 import { ACKNOWLEDGE_MS, RunNameTakenError, StartRunError, startRun } from '../../services/start-run.js';
-import { refOf } from '../shared/finalizer.js';
-import { agentIndexValue } from '../shared/informers.js';
-import type { AgentView } from '../shared/informers.js';
+import { refOf } from '../common/finalizer.js';
+import { agentIndexValue } from '../common/informers.js';
+import type { AgentView } from '../common/informers.js';
 
 export interface FireDependencies {
   api: Pick<KubeApi, 'get' | 'create'>;

@@ -4,7 +4,7 @@ import { AgentSpec, Agents } from '../../api/v1alpha1/agent.js';
 import { createLogger } from '../../observability/logger.js';
 import { FakeClock } from '../../../test/builders/fake-clock.js';
 import { RecordingApi } from '../../../test/builders/recording-api.js';
-import { agentInformer, triggerInformer } from '../shared/informers.js';
+import { agentInformer, triggerInformer } from '../common/informers.js';
 import { createAgentTriggerController, missingToken } from './controller.js';
 import type { KeyIds } from './controller.js';
 

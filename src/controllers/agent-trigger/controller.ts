@@ -12,14 +12,14 @@ import type { Clock } from '../../runtime/clock.js';
 import type { ReconcileResult } from '../../runtime/controller.js';
 import { CONTINUE, DONE, requeueAfter, runSteps } from '../../runtime/steps.js';
 import type { Step } from '../../runtime/steps.js';
-import { all } from '../shared/controller-part.js';
-import type { ControllerPart } from '../shared/controller-part.js';
-import { refOf } from '../shared/finalizer.js';
-import { BY_AGENT, agentIndexValue } from '../shared/informers.js';
-import type { AgentView, TriggerView } from '../shared/informers.js';
-import { setReady } from '../shared/ready.js';
-import type { NotReady } from '../shared/ready.js';
-import { patchStatus } from '../shared/status-patch.js';
+import { all } from '../common/controller-part.js';
+import type { ControllerPart } from '../common/controller-part.js';
+import { refOf } from '../common/finalizer.js';
+import { BY_AGENT, agentIndexValue } from '../common/informers.js';
+import type { AgentView, TriggerView } from '../common/informers.js';
+import { setReady } from '../common/ready.js';
+import type { NotReady } from '../common/ready.js';
+import { patchStatus } from '../common/status-patch.js';
 
 /** The ids of the keyring's keys; the keys themselves are not needed here. */
 export interface KeyIds {

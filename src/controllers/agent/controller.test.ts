@@ -15,7 +15,7 @@ import { createLogger } from '../../observability/logger.js';
 import { FakeClock } from '../../../test/builders/fake-clock.js';
 import { MemoryArchive } from '../../../test/builders/memory-archive.js';
 import { RecordingApi, apiError } from '../../../test/builders/recording-api.js';
-import * as informers from '../shared/informers.js';
+import * as informers from '../common/informers.js';
 import { createAgentController } from './controller.js';
 
 const apiVersion = 'boxwright.dev/v1alpha1';

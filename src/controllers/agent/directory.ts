@@ -8,10 +8,10 @@ import { agentId, boxNamespace, boxOfNamespace } from '../../api/names.js';
 import type { Box } from '../../api/v1alpha1/box.js';
 import type { Workspace } from '../../api/v1alpha1/workspace.js';
 import type { Cache } from '../../kube/types.js';
-import { all } from '../shared/controller-part.js';
-import { BY_NAMESPACE, BY_WORKSPACE } from '../shared/informers.js';
-import type { AgentView } from '../shared/informers.js';
-import { READY } from '../shared/ready.js';
+import { all } from '../common/controller-part.js';
+import { BY_NAMESPACE, BY_WORKSPACE } from '../common/informers.js';
+import type { AgentView } from '../common/informers.js';
+import { READY } from '../common/ready.js';
 import { sameStanding, standings } from './standing.js';
 import type { AgentEntry, Standing } from './standing.js';
 

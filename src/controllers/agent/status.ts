@@ -1,8 +1,8 @@
 /** The part of an Agent's status that this controller owns, as a pure function of its standing. */
 import { setCondition } from '../../api/conditions.js';
 import type { Condition } from '../../api/v1alpha1/common.js';
-import type { AgentView } from '../shared/informers.js';
-import type { NotReady } from '../shared/ready.js';
+import type { AgentView } from '../common/informers.js';
+import type { NotReady } from '../common/ready.js';
 import type { Standing } from './standing.js';
 
 export const HANDLE_CONFLICT = 'HandleConflict';

@@ -7,7 +7,7 @@ import { Secrets } from '../../kube/core-types.js';
 import { createLogger } from '../../observability/logger.js';
 import { FakeClock } from '../../../test/builders/fake-clock.js';
 import { RecordingApi, apiError } from '../../../test/builders/recording-api.js';
-import { apiKeyInformer, workspaceInformer } from '../shared/informers.js';
+import { apiKeyInformer, workspaceInformer } from '../common/informers.js';
 import { createAPIKeyController } from './controller.js';
 
 const KEY = 'bw-ws-acme/ci';

@@ -10,9 +10,9 @@ import { sessionTitleOf } from '../../services/session-title.js';
 import { readFinished } from '../../transcript/chunk-store.js';
 import { agentUidOf } from '../agent-run/views.js';
 import type { RunView } from '../agent-run/views.js';
-import { refOf } from '../shared/finalizer.js';
-import { agentIndexValue } from '../shared/informers.js';
-import type { AgentView } from '../shared/informers.js';
+import { refOf } from '../common/finalizer.js';
+import { agentIndexValue } from '../common/informers.js';
+import type { AgentView } from '../common/informers.js';
 
 export interface ArchiverDependencies {
   api: Pick<KubeApi, 'get'>;

@@ -18,9 +18,9 @@ import { isoNow } from '../../runtime/clock.js';
 import type { ReconcileResult } from '../../runtime/controller.js';
 import { isCounted } from '../agent-run/views.js';
 import type { RunView } from '../agent-run/views.js';
-import type { ControllerPart } from '../shared/controller-part.js';
-import { refOf } from '../shared/finalizer.js';
-import { patchStatus } from '../shared/status-patch.js';
+import type { ControllerPart } from '../common/controller-part.js';
+import { refOf } from '../common/finalizer.js';
+import { patchStatus } from '../common/status-patch.js';
 import type { ArchiveResult, RunArchiver } from './archiver.js';
 import type { ArchiveGate } from './gate.js';
 

@@ -5,11 +5,11 @@ import { Boxes } from '../../api/v1alpha1/box.js';
 import type { Cache } from '../../kube/types.js';
 import type { ReconcileResult } from '../../runtime/controller.js';
 import { runSteps } from '../../runtime/steps.js';
-import { all } from '../shared/controller-part.js';
-import type { ControllerPart } from '../shared/controller-part.js';
-import { CountMirror } from '../shared/count-mirror.js';
-import { BY_WORKSPACE } from '../shared/informers.js';
-import { patchStatus } from '../shared/status-patch.js';
+import { all } from '../common/controller-part.js';
+import type { ControllerPart } from '../common/controller-part.js';
+import { CountMirror } from '../common/count-mirror.js';
+import { BY_WORKSPACE } from '../common/informers.js';
+import { patchStatus } from '../common/status-patch.js';
 import type { BoxDependencies } from './dependencies.js';
 import { boxSteps } from './steps.js';
 

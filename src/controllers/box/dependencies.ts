@@ -5,8 +5,8 @@ import type { LimitRange, Namespace, NetworkPolicy, ResourceQuota, ServiceAccoun
 import type { Cache, KubeApi } from '../../kube/types.js';
 import type { Logger } from '../../observability/logger.js';
 import type { Clock } from '../../runtime/clock.js';
-import type { AgentChildView, AgentView, RunView, TriggerView } from '../shared/informers.js';
-import type { RoleBinding } from '../shared/role-bindings.js';
+import type { AgentChildView, AgentView, RunView, TriggerView } from '../common/informers.js';
+import type { RoleBinding } from '../common/role-bindings.js';
 import type { NetworkSettings } from './network-policies.js';
 import type { ProbeJobView, ProbeSettings } from './probe-job.js';
 

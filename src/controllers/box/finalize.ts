@@ -21,12 +21,12 @@ import {
 } from '../../kube/core-types.js';
 import { DONE, requeueAfter } from '../../runtime/steps.js';
 import type { StepResult } from '../../runtime/steps.js';
-import { deleteObjects } from '../shared/delete-objects.js';
-import { releaseFinalizer } from '../shared/finalizer.js';
-import { BY_NAMESPACE } from '../shared/informers.js';
-import { ANNOTATION_ADOPTED_BY, namespaceClaim, readNamespace, removeNamespace } from '../shared/namespace.js';
-import { setReady } from '../shared/ready.js';
-import { RoleBindings } from '../shared/role-bindings.js';
+import { deleteObjects } from '../common/delete-objects.js';
+import { releaseFinalizer } from '../common/finalizer.js';
+import { BY_NAMESPACE } from '../common/informers.js';
+import { ANNOTATION_ADOPTED_BY, namespaceClaim, readNamespace, removeNamespace } from '../common/namespace.js';
+import { setReady } from '../common/ready.js';
+import { RoleBindings } from '../common/role-bindings.js';
 import type { BoxDependencies, BoxInputs } from './dependencies.js';
 import { LABELS_OF_ADOPTION, desiredObjects, ownerOf } from './desired.js';
 import { INTERNET_POLICY } from './network-policies.js';

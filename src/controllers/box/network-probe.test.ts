@@ -9,7 +9,7 @@ import { Workspaces } from '../../api/v1alpha1/workspace.js';
 import { Jobs, NetworkPolicies, Pods } from '../../kube/core-types.js';
 import { createLogger } from '../../observability/logger.js';
 import { jobInformer, podInformer, runInformer } from '../agent-run/views.js';
-import * as informers from '../shared/informers.js';
+import * as informers from '../common/informers.js';
 import { createBoxController } from './controller.js';
 import { probeJobInformer } from './probe-job.js';
 import type { ProbeSettings } from './probe-job.js';

@@ -5,7 +5,7 @@ import type { Box, NetworkProbe } from '../../api/v1alpha1/box.js';
 import type { Pod } from '../../kube/core-types.js';
 import { PROBE_CONTAINER, ProbeReport } from '../../protocol/network-probe.js';
 import type { ProbeTargetName } from '../../protocol/network-probe.js';
-import type { NotReady } from '../shared/ready.js';
+import type { NotReady } from '../common/ready.js';
 import { PROBE_DEADLINE_SECONDS, PROBE_JOB } from './probe-job.js';
 import type { ProbeJobView } from './probe-job.js';
 

@@ -13,7 +13,7 @@ import { ownedBy } from '../../kube/owner-references.js';
 import { isoNow } from '../../runtime/clock.js';
 import { continueAndRequeueAfter } from '../../runtime/steps.js';
 import type { StepResult } from '../../runtime/steps.js';
-import { deleteObjects } from '../shared/delete-objects.js';
+import { deleteObjects } from '../common/delete-objects.js';
 import type { BoxDependencies, BoxInputs } from './dependencies.js';
 import {
   NETWORK_ENFORCED,

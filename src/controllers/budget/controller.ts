@@ -1,9 +1,9 @@
 /** Answers the wishes of working runs: the gateway writes `status.budget.wanted`, this `granted` (DESIGN 4, Money). */
 import { AgentRuns, type AgentRun } from '../../api/v1alpha1/agent-run.js';
 import type { Cache, KubeApi } from '../../kube/types.js';
-import type { ControllerPart } from '../shared/controller-part.js';
-import { all } from '../shared/controller-part.js';
-import { patchStatus } from '../shared/status-patch.js';
+import type { ControllerPart } from '../common/controller-part.js';
+import { all } from '../common/controller-part.js';
+import { patchStatus } from '../common/status-patch.js';
 import { wantsMore, type BudgetLedger } from './ledger.js';
 
 export interface BudgetDependencies {

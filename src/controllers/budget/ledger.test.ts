@@ -5,7 +5,7 @@ import { boxNamespace } from '../../api/names.js';
 import { AgentRuns, type AgentRun, type RunBudget } from '../../api/v1alpha1/agent-run.js';
 import type { Budgets } from '../../api/v1alpha1/common.js';
 import { FakeClock } from '../../../test/builders/fake-clock.js';
-import { BY_NAMESPACE } from '../shared/informers.js';
+import { BY_NAMESPACE } from '../common/informers.js';
 import { createBudgetController } from './controller.js';
 import { BudgetLedger, type BudgetCaches, type BudgetOwner } from './ledger.js';
 

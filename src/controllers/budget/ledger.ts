@@ -12,7 +12,7 @@ import type { AgentRun, RunBudget } from '../../api/v1alpha1/agent-run.js';
 import type { Budgets, FoldedTotals } from '../../api/v1alpha1/common.js';
 import type { Cache } from '../../kube/types.js';
 import { isoNow, type Clock } from '../../runtime/clock.js';
-import { BY_AGENT, BY_NAMESPACE, BY_WORKSPACE, agentIndexValue } from '../shared/informers.js';
+import { BY_AGENT, BY_NAMESPACE, BY_WORKSPACE, agentIndexValue } from '../common/informers.js';
 
 /** The first slice is an eighth of what is left, but not less than this: few calls should have to ask for more. */
 const FIRST_SHARE = 8;

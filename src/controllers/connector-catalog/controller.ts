@@ -10,8 +10,8 @@ import { SHIPPED_CONNECTORS } from '../../connectors/catalog.js';
 import type { ShippedConnector } from '../../connectors/catalog.js';
 import { isAlreadyExists } from '../../kube/errors.js';
 import type { Cache, KubeApi } from '../../kube/types.js';
-import { isAsDesired, repaired } from '../shared/ensure-object.js';
-import type { ControllerPart } from '../shared/controller-part.js';
+import { isAsDesired, repaired } from '../common/ensure-object.js';
+import type { ControllerPart } from '../common/controller-part.js';
 
 export interface ConnectorCatalogDependencies {
   api: Pick<KubeApi, 'create' | 'replace'>;

@@ -12,7 +12,7 @@ import type { KubeApi } from '../../kube/types.js';
 import type { Logger } from '../../observability/logger.js';
 import type { Clock } from '../../runtime/clock.js';
 import type { ReconcileResult } from '../../runtime/controller.js';
-import type { ControllerPart } from '../shared/controller-part.js';
+import type { ControllerPart } from '../common/controller-part.js';
 import {
   advanceAuthority,
   bundleOf,

@@ -6,7 +6,7 @@ import type { Clock } from '../../runtime/clock.js';
 import type { ReconcileResult } from '../../runtime/controller.js';
 import type { JobView, RunView } from '../agent-run/views.js';
 import { objectKey } from '../../api/meta.js';
-import type { ControllerPart } from '../shared/controller-part.js';
+import type { ControllerPart } from '../common/controller-part.js';
 import type { RetentionMetrics } from './metrics.js';
 import { planRetention } from './plan.js';
 import type { RetentionAction, RetentionLimits } from './plan.js';

@@ -10,7 +10,7 @@ import { Jobs } from '../../kube/core-types.js';
 import { isConflict, isNotFound } from '../../kube/errors.js';
 import type { Cache, KubeApi } from '../../kube/types.js';
 import type { JobView, RunView } from '../agent-run/views.js';
-import { refOf } from '../shared/finalizer.js';
+import { refOf } from '../common/finalizer.js';
 import { chunksOf } from './stored.js';
 
 /** Where transcripts stay readable after they left the cluster. */

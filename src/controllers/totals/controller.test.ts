@@ -9,7 +9,7 @@ import { RecordingApi } from '../../../test/builders/recording-api.js';
 import { NAMESPACE, makeAgent, makeBox, makeRun, makeWorkspace } from '../../../test/builders/run-objects.js';
 import { PartDriver } from '../../../test/builders/run-world.js';
 import { runInformer } from '../agent-run/views.js';
-import { agentInformer, boxInformer, triggerInformer, workspaceInformer } from '../shared/informers.js';
+import { agentInformer, boxInformer, triggerInformer, workspaceInformer } from '../common/informers.js';
 import { createTotalsController } from './controller.js';
 
 function setUp() {

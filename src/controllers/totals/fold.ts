@@ -22,7 +22,7 @@ import type { FoldedTotals } from '../../api/v1alpha1/common.js';
 import { Workspaces } from '../../api/v1alpha1/workspace.js';
 import { isConflict, isNotFound } from '../../kube/errors.js';
 import type { KubeApi, ObjectRef } from '../../kube/types.js';
-import { refOf } from '../shared/finalizer.js';
+import { refOf } from '../common/finalizer.js';
 
 /** Most UIDs in `folding`, as the CRDs say. */
 export const MAX_FOLDING = 4096;

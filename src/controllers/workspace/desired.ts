@@ -5,8 +5,8 @@ import { Workspaces } from '../../api/v1alpha1/workspace.js';
 import type { Workspace } from '../../api/v1alpha1/workspace.js';
 import type { Namespace } from '../../kube/core-types.js';
 import { controllerReference } from '../../kube/owner-references.js';
-import type { NamespaceOwner } from '../shared/namespace.js';
-import type { RoleBinding } from '../shared/role-bindings.js';
+import type { NamespaceOwner } from '../common/namespace.js';
+import type { RoleBinding } from '../common/role-bindings.js';
 
 /**
  * The controller may touch Secrets in workspace namespaces and nowhere else: the chart ships this ClusterRole (get,

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { deleteAgent } from '../../../services/update-agent.js';
 import { defineTool } from '../../define-tool.js';
-import { agentIdArgument } from '../shared-arguments.js';
+import { agentIdArgument } from '../common-arguments.js';
 
 export const deleteAgentTool = defineTool({
   name: 'delete_agent',

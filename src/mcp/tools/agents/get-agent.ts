@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { getAgent } from '../../../services/agents.js';
 import { defineTool } from '../../define-tool.js';
-import { agentIdArgument } from '../shared-arguments.js';
+import { agentIdArgument } from '../common-arguments.js';
 
 export const getAgentTool = defineTool({
   name: 'get_agent',

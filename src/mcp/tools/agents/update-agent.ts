@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { updateAgent } from '../../../services/update-agent.js';
 import { defineTool } from '../../define-tool.js';
-import { agentIdArgument } from '../shared-arguments.js';
+import { agentIdArgument } from '../common-arguments.js';
 import { agentUpdateFields } from './agent-arguments.js';
 
 export const updateAgentTool = defineTool({

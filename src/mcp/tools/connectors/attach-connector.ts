@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { attachConnector } from '../../../services/connectors.js';
 import { defineTool } from '../../define-tool.js';
-import { agentIdArgument } from '../shared-arguments.js';
+import { agentIdArgument } from '../common-arguments.js';
 import { connectorSlugArgument } from './connector-arguments.js';
 
 export const attachConnectorTool = defineTool({

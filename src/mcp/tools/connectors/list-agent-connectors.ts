@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { listAgentConnectors } from '../../../services/connectors.js';
 import { defineTool } from '../../define-tool.js';
-import { agentIdArgument } from '../shared-arguments.js';
+import { agentIdArgument } from '../common-arguments.js';
 
 export const listAgentConnectorsTool = defineTool({
   name: 'list_agent_connectors',

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { listMemories } from '../../../services/memories.js';
 import { defineTool } from '../../define-tool.js';
-import { agentIdArgument } from '../shared-arguments.js';
+import { agentIdArgument } from '../common-arguments.js';
 
 export const listMemoriesTool = defineTool({
   name: 'list_memories',

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { Provider } from '../../../api/v1alpha1/common.js';
 import { listModels } from '../../../services/models.js';
 import { defineTool } from '../../define-tool.js';
-import { spaceIdArgument } from '../shared-arguments.js';
+import { spaceIdArgument } from '../common-arguments.js';
 
 export const listModelsTool = defineTool({
   name: 'list_models',

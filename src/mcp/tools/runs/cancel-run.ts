@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { cancelRun } from '../../../services/runs.js';
 import { defineTool } from '../../define-tool.js';
-import { agentIdArgument, runIdArgument } from '../shared-arguments.js';
+import { agentIdArgument, runIdArgument } from '../common-arguments.js';
 
 export const cancelRunTool = defineTool({
   name: 'cancel_run',

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { getRun } from '../../../services/runs.js';
 import { defineTool } from '../../define-tool.js';
-import { agentIdArgument, runIdArgument, waitSecondsArgument } from '../shared-arguments.js';
+import { agentIdArgument, runIdArgument, waitSecondsArgument } from '../common-arguments.js';
 
 export const getRunTool = defineTool({
   name: 'get_run',

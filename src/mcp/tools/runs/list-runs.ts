@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { listRuns } from '../../../services/runs.js';
 import { defineTool } from '../../define-tool.js';
-import { agentIdArgument } from '../shared-arguments.js';
+import { agentIdArgument } from '../common-arguments.js';
 
 export const listRunsTool = defineTool({
   name: 'list_runs',

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { sendMessage } from '../../../services/runs.js';
 import { defineTool } from '../../define-tool.js';
-import { agentIdArgument, waitSecondsArgument } from '../shared-arguments.js';
+import { agentIdArgument, waitSecondsArgument } from '../common-arguments.js';
 
 export const sendMessageTool = defineTool({
   name: 'send_message',

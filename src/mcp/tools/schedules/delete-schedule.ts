@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { deleteSchedule } from '../../../services/schedules.js';
 import { defineTool } from '../../define-tool.js';
-import { agentIdArgument } from '../shared-arguments.js';
+import { agentIdArgument } from '../common-arguments.js';
 import { scheduleSlugArgument } from './schedule-arguments.js';
 
 export const deleteScheduleTool = defineTool({

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { listSchedules } from '../../../services/schedules.js';
 import { defineTool } from '../../define-tool.js';
-import { agentIdArgument } from '../shared-arguments.js';
+import { agentIdArgument } from '../common-arguments.js';
 
 export const listSchedulesTool = defineTool({
   name: 'list_schedules',

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { AgentScheduleSpec } from '../../../api/v1alpha1/agent-schedule.js';
 import { upsertSchedule } from '../../../services/schedules.js';
 import { defineTool } from '../../define-tool.js';
-import { agentIdArgument } from '../shared-arguments.js';
+import { agentIdArgument } from '../common-arguments.js';
 
 export const upsertScheduleTool = defineTool({
   name: 'upsert_schedule',

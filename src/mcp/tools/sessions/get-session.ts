@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { getSession } from '../../../services/sessions.js';
 import { defineTool } from '../../define-tool.js';
-import { agentIdArgument } from '../shared-arguments.js';
+import { agentIdArgument } from '../common-arguments.js';
 
 export const getSessionTool = defineTool({
   name: 'get_session',

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { listSessions } from '../../../services/sessions.js';
 import { defineTool } from '../../define-tool.js';
-import { agentIdArgument } from '../shared-arguments.js';
+import { agentIdArgument } from '../common-arguments.js';
 
 export const listSessionsTool = defineTool({
   name: 'list_sessions',

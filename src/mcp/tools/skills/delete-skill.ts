@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { deleteSkill } from '../../../services/skills.js';
 import { defineTool } from '../../define-tool.js';
-import { agentIdArgument } from '../shared-arguments.js';
+import { agentIdArgument } from '../common-arguments.js';
 import { skillSlugArgument } from './skill-arguments.js';
 
 export const deleteSkillTool = defineTool({

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { getSkill } from '../../../services/skills.js';
 import { defineTool } from '../../define-tool.js';
-import { agentIdArgument } from '../shared-arguments.js';
+import { agentIdArgument } from '../common-arguments.js';
 import { skillSlugArgument } from './skill-arguments.js';
 
 export const getSkillTool = defineTool({

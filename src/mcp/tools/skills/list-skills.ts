@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { listSkills } from '../../../services/skills.js';
 import { defineTool } from '../../define-tool.js';
-import { agentIdArgument } from '../shared-arguments.js';
+import { agentIdArgument } from '../common-arguments.js';
 
 export const listSkillsTool = defineTool({
   name: 'list_skills',

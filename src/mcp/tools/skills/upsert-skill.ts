@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { AgentSkillSpec } from '../../../api/v1alpha1/agent-skill.js';
 import { upsertSkill } from '../../../services/skills.js';
 import { defineTool } from '../../define-tool.js';
-import { agentIdArgument } from '../shared-arguments.js';
+import { agentIdArgument } from '../common-arguments.js';
 
 const file = z.object({
   path: z.string().min(1).describe('For example scripts/check.sh.'),

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { addTemplateAgent } from '../../../services/templates/edit.js';
 import { defineTool } from '../../define-tool.js';
-import { agentIdArgument } from '../shared-arguments.js';
+import { agentIdArgument } from '../common-arguments.js';
 import { templateGate, templateIdArgument } from './template-arguments.js';
 export const addTemplateAgentTool = defineTool({
   name: 'add_template_agent',

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { installTemplate } from '../../../services/templates/install.js';
 import { defineTool } from '../../define-tool.js';
-import { spaceIdArgument } from '../shared-arguments.js';
+import { spaceIdArgument } from '../common-arguments.js';
 import { templateGate, templateIdArgument } from './template-arguments.js';
 export const installTemplateTool = defineTool({
   name: 'install_template',

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { deleteTrigger } from '../../../services/triggers.js';
 import { defineTool } from '../../define-tool.js';
-import { agentIdArgument, slugArgument } from '../shared-arguments.js';
+import { agentIdArgument, slugArgument } from '../common-arguments.js';
 
 export const deleteTriggerTool = defineTool({
   name: 'delete_trigger',

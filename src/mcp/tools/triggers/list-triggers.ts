@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { listTriggers } from '../../../services/triggers.js';
 import { defineTool } from '../../define-tool.js';
-import { agentIdArgument } from '../shared-arguments.js';
+import { agentIdArgument } from '../common-arguments.js';
 
 export const listTriggersTool = defineTool({
   name: 'list_triggers',

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { rotateTriggerToken } from '../../../services/triggers.js';
 import { defineTool } from '../../define-tool.js';
-import { agentIdArgument, slugArgument } from '../shared-arguments.js';
+import { agentIdArgument, slugArgument } from '../common-arguments.js';
 
 export const rotateTriggerTokenTool = defineTool({
   name: 'rotate_trigger_token',

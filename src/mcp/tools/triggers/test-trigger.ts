@@ -11,7 +11,7 @@ import type { FireOutcome } from '../../../webhook/fire.js';
 import { MAX_BODY_BYTES } from '../../../webhook/request-body.js';
 import { defineTool } from '../../define-tool.js';
 import type { ToolCall } from '../../define-tool.js';
-import { agentIdArgument, slugArgument } from '../shared-arguments.js';
+import { agentIdArgument, slugArgument } from '../common-arguments.js';
 
 const input = z.object({
   agentId: agentIdArgument,

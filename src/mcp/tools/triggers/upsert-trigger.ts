@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { AgentTriggerSpec, TriggerMethod } from '../../../api/v1alpha1/agent-trigger.js';
 import { upsertTrigger } from '../../../services/triggers.js';
 import { defineTool } from '../../define-tool.js';
-import { agentIdArgument } from '../shared-arguments.js';
+import { agentIdArgument } from '../common-arguments.js';
 
 export const upsertTriggerTool = defineTool({
   name: 'upsert_trigger',
