@@ -62,6 +62,7 @@ test-unit: deps ## Tests that need nothing but Node.
 
 .PHONY: test-integration
 test-integration: deps ## Tests on a real API server (no root, no containers).
+	$(CLUSTER_SH) tools >/dev/null
 	$(JEST) --selectProjects integration
 
 .PHONY: test-clients

@@ -3,7 +3,7 @@
 # on a real API server; MCP clients that others wrote; end-to-end tests in real pods. Every level runs even when an
 # earlier one failed, so that one run tells everything. The last line counts all tests: `N passed, N failed, N skipped`.
 set -uo pipefail
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/.." || exit 1
 results=$(mktemp -d)
 trap 'rm -rf "$results"' EXIT
 failures=0
@@ -30,10 +30,24 @@ jest_level() {
   [[ -s $results/$name.json ]] || printf '{"numFailedTests":1}' >"$results/$name.json"
 }
 
+# The archive's tests start a PostgreSQL server of their own. Installed here and not in a test: two test files at once
+# would fight for the lock of apt.
+install_postgresql() {
+  if compgen -G '/usr/lib/postgresql/*/bin/postgres' >/dev/null; then return 0; fi
+  if [[ $(id -u) -ne 0 ]]; then
+    echo 'PostgreSQL is missing; run: sudo apt-get install postgresql' >&2
+    return 1
+  fi
+  apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -q --yes --no-install-recommends postgresql
+}
+
 make deps || exit 1
 node_bin=$PWD/node_modules/node-linux-$(if [[ $(uname -m) == aarch64 ]]; then echo arm64; else echo x64; fi)/bin
 export PATH=$node_bin:$PWD/node_modules/.bin:$PATH
 
+# Kubernetes and Helm are built once on a new machine; no test should wait for that inside its own bound.
+level tools hack/cluster/cluster.sh tools
+level postgresql install_postgresql
 level verify make verify
 jest_level unit unit contract repo
 jest_level integration integration

@@ -81,12 +81,8 @@ export async function startPostgres(): Promise<PostgresServer> {
   };
 }
 
-/** The newest installed version; root installs Debian's package when there is none. */
+/** Programs of the newest installed version. */
 function findBinaries(): string {
-  if (newestVersion() === undefined && process.getuid?.() === 0) {
-    const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' };
-    execFileSync('apt-get', ['install', '--yes', '--no-install-recommends', 'postgresql'], { env, stdio: 'pipe' });
-  }
   const version = newestVersion();
   if (version === undefined) {
     throw new Error('this test needs a PostgreSQL server: install it, on Debian with apt-get install postgresql');
