@@ -34,7 +34,7 @@ export const ANNOTATION_BUDGET = 'boxwright.dev/budget';
 
 /** Holds an AgentRun until it is counted in every owner's totals. */
 export const FINALIZER_FOLD = 'boxwright.dev/fold';
-/** Holds Agent, AgentTrigger, Box and Workspace until their children are removed and folded upward. */
+/** Holds Agent, Box and Workspace until their children are removed and folded upward. */
 export const FINALIZER_CLEANUP = 'boxwright.dev/cleanup';
 
 /** Environment and paths inside a run pod. */

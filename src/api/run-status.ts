@@ -9,9 +9,6 @@ import type { QueueReason, RunReason } from './reasons.js';
 
 export type RunStatus = NonNullable<AgentRun['status']>;
 
-/** Conditions of a run. */
-export const RUN_CONDITIONS = ['Accepted', 'Queued', 'Started', 'Cancelling', 'Finished'] as const;
-
 /** How a run ended. */
 export interface RunOutcome {
   reason: RunReason;

@@ -2,7 +2,7 @@
 import { API_VERSION } from '../api/define-resource.js';
 import { parseSlice, type Slice } from '../api/budget.js';
 import { ANNOTATION_BUDGET, LABEL_RUN, ANNOTATION_PREVIOUS_RUN } from '../api/labels.js';
-import type { ObjectMeta } from '../api/meta.js';
+import { slimMeta } from '../api/meta.js';
 import { sessionIdOf, slugOfChildName } from '../api/names.js';
 import { isTerminal } from '../api/run-status.js';
 import { AgentRuns, type AgentRun } from '../api/v1alpha1/agent-run.js';
@@ -30,7 +30,7 @@ export const AGENTS_BY_NAMESPACE = 'namespace';
 /** A run without its compressed input; of a finished one only what histories and late calls need. */
 export function projectRun(run: AgentRun): AgentRun {
   // Items of a list may come without kind; a status write needs it.
-  const base = { apiVersion: API_VERSION, kind: AgentRuns.kind, metadata: projectMeta(run.metadata) };
+  const base = { apiVersion: API_VERSION, kind: AgentRuns.kind, metadata: slimMeta(run.metadata) };
   if (!isTerminal(run)) {
     const { input, ...spec } = run.spec;
     const slim =
@@ -62,18 +62,6 @@ export function projectRun(run: AgentRun): AgentRun {
       ...(untrusted === undefined ? {} : { untrusted }),
       ...(approvals === undefined ? {} : { approvals }),
     },
-  };
-}
-
-function projectMeta(meta: ObjectMeta): ObjectMeta {
-  const { name, namespace, uid, resourceVersion, creationTimestamp, deletionTimestamp } = meta;
-  return {
-    name,
-    ...(namespace === undefined ? {} : { namespace }),
-    ...(uid === undefined ? {} : { uid }),
-    ...(resourceVersion === undefined ? {} : { resourceVersion }),
-    ...(creationTimestamp === undefined ? {} : { creationTimestamp }),
-    ...(deletionTimestamp === undefined ? {} : { deletionTimestamp }),
   };
 }
 

@@ -11,6 +11,7 @@ import {
   LABEL_MANAGED_BY,
   LABEL_RUN,
   MANAGED_BY,
+  RUNNER_SERVICE_ACCOUNT,
   RUN_TOKEN_AUDIENCE,
 } from '../../api/labels.js';
 import { AgentRuns } from '../../api/v1alpha1/agent-run.js';
@@ -35,8 +36,6 @@ import {
 import { parseQuantity } from '../common/quantity.js';
 import { executionSecondsOf } from './bounds.js';
 
-/** Service account of run pods, made by the Box controller; it has no rights. */
-export const RUNNER_SERVICE_ACCOUNT = 'boxwright-runner';
 /** A finished Job stays readable (kubectl logs) for this long after the outcome is stored. */
 export const TTL_SECONDS_AFTER_FINISHED = 600;
 /** Kueue manages Jobs that carry it. */

@@ -4,7 +4,7 @@
  */
 import { parseSlice, type Slice } from '../../api/budget.js';
 import { ANNOTATION_BUDGET, FINALIZER_FOLD, LABEL_RUN } from '../../api/labels.js';
-import type { ObjectMeta } from '../../api/meta.js';
+import { slimMeta } from '../../api/meta.js';
 import { sessionIdOf } from '../../api/names.js';
 import { isTerminal } from '../../api/run-status.js';
 import { AgentRuns } from '../../api/v1alpha1/agent-run.js';
@@ -45,7 +45,9 @@ export type RunView = AgentRun & {
 
 export function projectRun(run: AgentRun): RunView {
   const { message: _message, input, actor: _actor, sessionTitle: _title, ...spec } = run.spec;
-  const view: RunView = { apiVersion: run.apiVersion, kind: run.kind, metadata: slimMeta(run.metadata), spec };
+  const { finalizers } = run.metadata;
+  const metadata = { ...slimMeta(run.metadata), ...(finalizers === undefined ? {} : { finalizers }) };
+  const view: RunView = { apiVersion: run.apiVersion, kind: run.kind, metadata, spec };
   if (input?.data !== undefined) view.inputDataBytes = input.data.length;
   if (run.status === undefined) return view;
   const { output: _output, pending, conditions, ...status } = run.status;
@@ -53,20 +55,6 @@ export function projectRun(run: AgentRun): RunView {
   // Conditions of an ended run are never written again by this controller.
   const kept = conditions === undefined || isTerminal(run) ? {} : { conditions };
   return { ...view, status: { ...status, ...kept } };
-}
-
-/** Names, versions and finalizers; neither managedFields nor annotations. */
-function slimMeta(meta: ObjectMeta): ObjectMeta {
-  const { name, namespace, uid, resourceVersion, creationTimestamp, deletionTimestamp, finalizers } = meta;
-  return {
-    name,
-    ...(namespace === undefined ? {} : { namespace }),
-    ...(uid === undefined ? {} : { uid }),
-    ...(resourceVersion === undefined ? {} : { resourceVersion }),
-    ...(creationTimestamp === undefined ? {} : { creationTimestamp }),
-    ...(deletionTimestamp === undefined ? {} : { deletionTimestamp }),
-    ...(finalizers === undefined ? {} : { finalizers }),
-  };
 }
 
 /** Value of the index BY_SESSION. */
