@@ -4,37 +4,12 @@
  */
 import { LABEL_BOX } from '../../api/labels.js';
 import type { Box } from '../../api/v1alpha1/box.js';
+import { SPECIAL_IPV4, SPECIAL_IPV6 } from '../../net/public-address.js';
 import { GATEWAY_PORT } from '../../protocol/pod.js';
 
 export const DEFAULT_DENY_POLICY = 'boxwright-default-deny';
 export const GATEWAY_POLICY = 'boxwright-gateway';
 export const INTERNET_POLICY = 'boxwright-internet';
-
-/** Not public: private, carrier, link-local (metadata services), loopback, documentation, benchmark, multicast, reserved. */
-export const BLOCKED_IPV4 = [
-  '0.0.0.0/8',
-  '10.0.0.0/8',
-  '100.64.0.0/10',
-  '127.0.0.0/8',
-  '169.254.0.0/16',
-  '172.16.0.0/12',
-  '192.0.0.0/24',
-  '192.168.0.0/16',
-  '198.18.0.0/15',
-  '224.0.0.0/4',
-  '240.0.0.0/4',
-];
-
-/** The same for IPv6, with the ranges that carry IPv4 addresses inside (a way round the list above). */
-export const BLOCKED_IPV6 = [
-  '::/96',
-  '64:ff9b::/96',
-  '64:ff9b:1::/48',
-  '2002::/16',
-  'fc00::/7',
-  'fe80::/10',
-  'ff00::/8',
-];
 
 export interface NetworkSettings {
   /** Namespace and labels of the gateway's pods. */
@@ -73,8 +48,8 @@ function gatewayPolicy(gateway: NetworkSettings['gateway']): Record<string, unkn
 
 function internetPolicy(clusterCidrs: readonly string[]): Record<string, unknown> {
   const isIpv6 = (cidr: string) => cidr.includes(':');
-  const ipv4 = [...BLOCKED_IPV4, ...clusterCidrs.filter((cidr) => !isIpv6(cidr))];
-  const ipv6 = [...BLOCKED_IPV6, ...clusterCidrs.filter(isIpv6)];
+  const ipv4 = [...SPECIAL_IPV4, ...clusterCidrs.filter((cidr) => !isIpv6(cidr))];
+  const ipv6 = [...SPECIAL_IPV6, ...clusterCidrs.filter(isIpv6)];
   const dns = {
     namespaceSelector: namespaceNamed('kube-system'),
     podSelector: { matchLabels: { 'k8s-app': 'kube-dns' } },
