@@ -105,7 +105,10 @@ export const RUN_REASONS = {
     cause: 'Execution took longer than the bound of Box or run.',
     nextStep: 'Raise bounds.executionSeconds of the Box, or give the agent less to do.',
   },
-  OOMKilled: { cause: 'The runner ran out of memory.', nextStep: 'Raise resources of the Box.' },
+  OOMKilled: {
+    cause: 'The runner ran out of memory.',
+    nextStep: 'Raise spec.resources.runnerMemory of the Box, or give the agent less to read at once.',
+  },
   Evicted: { cause: 'The node evicted the pod.', nextStep: 'Start a new run; a run is never repeated by itself.' },
   PodDeleted: {
     cause: 'The pod of the run was deleted.',

@@ -54,7 +54,9 @@ export const GatewayConfig = z.object({
     .string()
     .default('{}')
     .transform(parseBaseUrls)
-    .describe('JSON object: base URLs of model vendors that differ from their own, for example of a private endpoint.'),
+    .describe(
+      'JSON object: base URLs of model vendors that differ from their own, for example of a private endpoint; spec.vendors of a Box wins.',
+    ),
   modelPricesConfigMap: z
     .string()
     .min(1)

@@ -180,6 +180,7 @@ export interface BoxView {
   name: string;
   engine: Box['spec']['engine'];
   endpoint: Box['spec']['endpoint'];
+  vendors: Box['spec']['vendors'];
   credentialsSecret: string | undefined;
   executionSeconds: number;
   heartbeatSeconds: number;
@@ -190,6 +191,7 @@ export function projectBox(box: Box): BoxView {
     name: box.metadata.name,
     engine: box.spec.engine,
     endpoint: box.spec.endpoint,
+    vendors: box.spec.vendors,
     credentialsSecret: box.spec.credentialsSecret,
     executionSeconds: box.spec.bounds.executionSeconds,
     heartbeatSeconds: box.spec.bounds.heartbeatSeconds,

@@ -508,6 +508,33 @@ test('the Secret of the installation serves Boxes that name none', async () => {
   expect((await runAgent(at)).reason).toBe('Completed');
 });
 
+describe('a Box that reaches a vendor at an address of its own', () => {
+  async function elsewhere(options: SceneOptions) {
+    const proxy = await startFakeVendor({ key: KEY, answers: [{ text: 'By the proxy.' }] });
+    open.push(() => proxy.close());
+    const vendors = { anthropic: { baseUrl: `${proxy.baseUrl('anthropic')}/` } };
+    return { proxy, at: await scene(ANTHROPIC, [], { ...options, box: { vendors } }) };
+  }
+
+  test('goes there with its own key, whatever the installation says', async () => {
+    const { proxy, at } = await elsewhere({});
+
+    expect(await runAgent(at)).toMatchObject({ reason: 'Completed', output: 'By the proxy.' });
+    expect(proxy.requests.map(({ path }) => path)).toEqual(['/anthropic/v1/messages']);
+    expect(at.vendor.requests).toEqual([]);
+  });
+
+  test('never sends the key of the installation there', async () => {
+    const { proxy, at } = await elsewhere({ installationSecret: true });
+
+    const outcome = await runAgent(at);
+
+    expect(outcome.reason).toBe('ModelNotConfigured');
+    expect(outcome.message).toContain('there is no key for provider anthropic in Box lab: create a Secret');
+    expect([...proxy.requests, ...at.vendor.requests]).toEqual([]);
+  });
+});
+
 test('a Secret without the label is not used', async () => {
   const at = await scene(ANTHROPIC);
   at.world.api.seed(Secrets, {

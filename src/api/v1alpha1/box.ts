@@ -28,13 +28,36 @@ const usdPerMillion = (text: string) =>
     .regex(/^\d{1,6}(\.\d{1,6})?$/)
     .describe(`US dollars for a million ${text}, for example "0.25".`);
 
+const baseUrl = (text: string) =>
+  z
+    .string()
+    .max(512)
+    .regex(/^https?:\/\/[^\s?#@]+$/)
+    .describe(text);
+
+const vendorAddress = (example: string) =>
+  z
+    .object({ baseUrl: baseUrl(`Base URL with the version, for example ${example}.`) })
+    .optional()
+    .describe('Where this vendor is.');
+
+/** Where the vendors are for one Box (DESIGN 4, Model gateway): a private endpoint, or a proxy that all calls must take. */
+export const VendorAddresses = z
+  .object({
+    anthropic: vendorAddress('https://llm-proxy.example.com/anthropic/v1'),
+    openai: vendorAddress('https://llm-proxy.example.com/openai/v1'),
+    google: vendorAddress('https://llm-proxy.example.com/google/v1beta'),
+    mistral: vendorAddress('https://llm-proxy.example.com/mistral/v1'),
+    xai: vendorAddress('https://llm-proxy.example.com/xai/v1'),
+    deepseek: vendorAddress('https://llm-proxy.example.com/deepseek/v1'),
+  })
+  .describe(
+    "Vendors that this Box reaches at another address than the installation does. They are shown a key of `credentialsSecret` alone: the installation's own key never goes to an address of a Box.",
+  );
+
 export const ModelEndpoint = z
   .object({
-    baseUrl: z
-      .string()
-      .max(512)
-      .regex(/^https?:\/\/[^\s?#@]+$/)
-      .describe('Base URL with the version, for example http://vllm.models.svc:8000/v1.'),
+    baseUrl: baseUrl('Base URL with the version, for example http://vllm.models.svc:8000/v1.'),
     secretRef: z
       .object({
         name: z
@@ -67,6 +90,7 @@ export const BoxSpec = z.object({
       'What stands behind provider `boxwright`: `scripted` is the deterministic engine that needs no key and no network.',
     ),
   endpoint: ModelEndpoint.optional(),
+  vendors: VendorAddresses.optional(),
   budget: Budgets,
   credentialsSecret: z
     .string()
@@ -135,6 +159,13 @@ export const BoxSpec = z.object({
   resources: z
     .object({
       memory: z.string().max(16).default('512Mi').describe('Memory limit of the tools container.'),
+      runnerMemory: z
+        .string()
+        .max(16)
+        .default('256Mi')
+        .describe(
+          'Memory limit of the runner container, which holds the conversation; a run that needs more ends with OOMKilled.',
+        ),
       cpu: z.string().max(16).default('1').describe('CPU limit of the tools container.'),
       ephemeralStorage: z.string().max(16).default('2Gi').describe('Local disk of a run pod.'),
     })

@@ -65,6 +65,12 @@ describe('the Job of a run', () => {
     expect(podOf(makeBox({ image: 'tools:9' })).containers[0]).toMatchObject({ image: 'tools:9' });
   });
 
+  it('gives each container the memory of its own field', () => {
+    const pod = podOf(makeBox({ resources: { memory: '1Gi', runnerMemory: '384Mi' } }));
+    expect(pod.initContainers[0]?.resources).toMatchObject({ requests: { memory: '1Gi' }, limits: { memory: '1Gi' } });
+    expect(pod.containers[0]?.resources).toMatchObject({ requests: { memory: '384Mi' }, limits: { memory: '384Mi' } });
+  });
+
   it('asks for no more CPU than a small Box allows', () => {
     const [tools] = podOf(makeBox({ resources: { cpu: '50m' } })).initContainers;
     expect(tools?.resources).toMatchObject({ requests: { cpu: '50m' }, limits: { cpu: '50m' } });

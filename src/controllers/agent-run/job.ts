@@ -176,6 +176,7 @@ function toolsContainer(box: Box, settings: JobSettings): Record<string, unknown
 
 /** The agent loop: holds the run token and opens no path that `tools` can write. */
 function runnerContainer(run: AgentRun, box: Box, settings: JobSettings): Record<string, unknown> {
+  const memory = box.spec.resources.runnerMemory;
   return {
     name: RUNNER_CONTAINER,
     ...imageOf(box, settings),
@@ -189,7 +190,7 @@ function runnerContainer(run: AgentRun, box: Box, settings: JobSettings): Record
       { name: RUNNER_ENV.gatewayCa, value: settings.gatewayCa },
     ],
     securityContext: containerSecurity(RUNNER_UID),
-    resources: resources({ memory: '256Mi', cpu: '1', 'ephemeral-storage': '256Mi' }),
+    resources: resources({ memory, cpu: '1', 'ephemeral-storage': '256Mi' }),
     volumeMounts: [
       { name: 'token', mountPath: TOKEN_DIR, readOnly: true },
       { name: 'journal', mountPath: JOURNAL_DIR },

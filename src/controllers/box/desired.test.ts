@@ -118,8 +118,8 @@ test.each([
   ['a word', { quota: { memory: 'lots' } }, ['spec.quota.memory']],
   [
     'zero and a negative one',
-    { quota: { cpu: '0' }, resources: { cpu: '-1' } },
-    ['spec.quota.cpu', 'spec.resources.cpu'],
+    { quota: { cpu: '0' }, resources: { cpu: '-1', runnerMemory: '0' } },
+    ['spec.quota.cpu', 'spec.resources.cpu', 'spec.resources.runnerMemory'],
   ],
 ])('wrong amounts: %s', (_name, spec, fields) => {
   expect(wrongAmounts(makeBox(spec).spec)).toEqual(fields);

@@ -116,6 +116,7 @@ export function wrongAmounts(spec: Pick<Box['spec'], 'quota' | 'resources'>): st
     'spec.quota.memory': quota.memory,
     'spec.resources.cpu': resources.cpu,
     'spec.resources.memory': resources.memory,
+    'spec.resources.runnerMemory': resources.runnerMemory,
     'spec.resources.ephemeralStorage': resources.ephemeralStorage,
   };
   return Object.entries(amounts)

@@ -18,7 +18,10 @@ export interface KeySource {
   labelled: boolean;
 }
 
-/** Where the key of a vendor is for a Box: its own Secret, else that of the installation; undefined when there is neither. */
+/**
+ * Where the key of a vendor is for a Box: its own Secret, else that of the installation; undefined when there is neither.
+ * The Secret of the installation does not serve a vendor whose address the Box chose itself.
+ */
 export function keySourceOf(
   box: Pick<BoxView, 'name' | 'credentialsSecret'>,
   key: string,

@@ -21,7 +21,7 @@ export interface TargetsOptions {
   prices: () => Promise<PriceTable>;
   /** Secret with the vendor keys of Boxes that have none of their own. */
   installationSecret: Required<ObjectRef> | undefined;
-  /** Base URLs that differ from the vendors' own. */
+  /** Base URLs of the installation that differ from the vendors' own; those of a Box win. */
   baseUrls: Readonly<Partial<Record<VendorName, string>>>;
 }
 
@@ -53,11 +53,13 @@ export class Targets {
   async #vendor(provider: VendorName, model: string, box: BoxView): Promise<Target> {
     const vendor = VENDORS[provider];
     const { installationSecret, baseUrls, credentials, prices } = this.options;
-    const source = keySourceOf(box, vendor.secretKey, installationSecret);
+    const ownUrl = box.vendors?.[provider]?.baseUrl.replace(/\/+$/, '');
+    // Whoever names an address may not have the installation's key sent there.
+    const source = keySourceOf(box, vendor.secretKey, ownUrl === undefined ? installationSecret : undefined);
     if (source === undefined) throw noKey(box, provider, vendor.secretKey);
     return {
       provider,
-      vendor: { ...vendor, baseUrl: baseUrls[provider] ?? vendor.baseUrl },
+      vendor: { ...vendor, baseUrl: ownUrl ?? baseUrls[provider] ?? vendor.baseUrl },
       key: { source, value: await credentials.read(source) },
       price: priceOf(await prices(), provider, model),
     };
