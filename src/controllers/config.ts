@@ -1,6 +1,7 @@
 /** Settings of the controller process (environment `BOXWRIGHT_…`). */
 import { z } from 'zod';
 import { archiveUrl } from '../archive/config.js';
+import { resyncSeconds } from '../config/resync.js';
 import { INTERNAL_PORT } from '../protocol/pod.js';
 import type { RetentionLimits } from './retention/plan.js';
 
@@ -60,6 +61,7 @@ export const ControllerConfig = z.object({
     .default(INTERNAL_PORT)
     .describe('Port of probes and metrics.'),
   kubeconfig: z.string().optional().describe('Path of a kubeconfig; the service account of the pod when absent.'),
+  resyncSeconds,
   logLevel: z.enum(['error', 'warn', 'info', 'debug']).default('info').describe('Lowest level of the logs.'),
 });
 export type ControllerConfig = z.output<typeof ControllerConfig>;

@@ -1,6 +1,7 @@
 /** Settings of the gateway process. */
 import { z } from 'zod';
 import { Provider } from '../api/v1alpha1/common.js';
+import { resyncSeconds } from '../config/resync.js';
 import { GATEWAY_PORT, INTERNAL_PORT } from '../protocol/pod.js';
 
 const port = (fallback: number, text: string) =>
@@ -45,6 +46,7 @@ export const GatewayConfig = z.object({
     .default('app.kubernetes.io/name=boxwright,app.kubernetes.io/component=gateway')
     .describe('Labels of the gateway pods in the namespace of the installation.'),
   kubeconfig: z.string().optional().describe('Path of a kubeconfig; the service account of the pod when absent.'),
+  resyncSeconds,
   logLevel: z.enum(['error', 'warn', 'info', 'debug']).default('info').describe('Lowest level that is logged.'),
   modelCredentialsSecret: z
     .string()

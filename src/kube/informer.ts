@@ -9,9 +9,6 @@ import { Reflector } from './reflector.js';
 import type { KubeTransport } from './transport.js';
 import type { CacheChange, Informer, InformerOptions } from './types.js';
 
-/** How often every process looks at all its objects again, in case an event was lost on the way (DESIGN principle 9). */
-export const RESYNC_MS = 600_000;
-
 export interface InformerDependencies {
   clock: Clock;
   log: Logger;

@@ -47,6 +47,8 @@ export interface TransportOptions {
   /** Bound of one call with its retries and its waiting for a connection. */
   timeoutMs?: number;
   metrics?: Pick<KubeMetrics, 'requested'>;
+  /** Is told the header `Date` of every answer. */
+  serverTime?: { heard(date: unknown): void };
 }
 
 const DEFAULT_CONNECTIONS = 32;
@@ -123,7 +125,7 @@ class PooledTransport implements KubeTransport {
   }
 
   async #sendOnce(pool: Pool, request: KubeRequest, signal: AbortSignal): Promise<Dispatcher.ResponseData> {
-    const { clock, metrics } = this.#options;
+    const { clock, metrics, serverTime } = this.#options;
     const started = clock.monotonic();
     let status = 0;
     try {
@@ -135,6 +137,7 @@ class PooledTransport implements KubeTransport {
         signal,
       });
       status = answer.statusCode;
+      serverTime?.heard(answer.headers['date']);
       return answer;
     } finally {
       const seconds = (clock.monotonic() - started) / 1000;

@@ -7,8 +7,9 @@ import { PostgresArchive } from '../archive/postgres-archive.js';
 import { loadConfig } from '../config/env.js';
 import { createKubeApi } from '../kube/client.js';
 import { Pods } from '../kube/core-types.js';
-import { RESYNC_MS, createInformer } from '../kube/informer.js';
+import { createInformer } from '../kube/informer.js';
 import { loadConnection } from '../kube/kube-config.js';
+import { ServerClock } from '../kube/server-clock.js';
 import { createTransport } from '../kube/transport.js';
 import type { Informer, KubeApi } from '../kube/types.js';
 import { createDispatcher } from '../mcp/dispatcher.js';
@@ -60,15 +61,15 @@ const DRAIN_MS = 18_000;
 export async function runApi(env: NodeJS.ProcessEnv): Promise<number> {
   const config = loadConfig(ApiConfig, env);
   const log = createLogger('api', config.logLevel);
-  const clock = systemClock;
+  const clock = new ServerClock(systemClock);
   const registry = createRegistry('api');
   const metrics = createKubeMetrics(registry);
   const connection = await loadConnection({ clock, env });
-  const transport = createTransport(connection, { clock, metrics, userAgent: 'boxwright-api' });
+  const transport = createTransport(connection, { clock, serverTime: clock, metrics, userAgent: 'boxwright-api' });
   const archive = openArchive({ config, log, clock, registry });
   const core: Core = { config, log, clock, registry, api: createKubeApi(transport), archive };
   const create: InformerFactory = (options) =>
-    createInformer(transport, options, { clock, log, metrics, resyncMs: RESYNC_MS });
+    createInformer(transport, options, { clock, log, metrics, resyncMs: config.resyncSeconds * 1000 });
   const mirrors = createMirrors(core, create);
 
   const manager = new Manager({ log, clock });

@@ -9,10 +9,11 @@ import { ControllerConfig } from '../controllers/config.js';
 import { createRunMetrics } from '../controllers/agent-run/metrics.js';
 import { createRetentionMetrics } from '../controllers/retention/metrics.js';
 import { createKubeApi } from '../kube/client.js';
-import { RESYNC_MS, createInformer } from '../kube/informer.js';
+import { createInformer } from '../kube/informer.js';
 import { leaderOnlyWrites } from '../kube/leader-only-writes.js';
 import { loadConnection } from '../kube/kube-config.js';
 import { createLeaseStore } from '../kube/lease-store.js';
+import { ServerClock } from '../kube/server-clock.js';
 import { createTransport } from '../kube/transport.js';
 import type { Informer, KubeApi } from '../kube/types.js';
 import { createLogger } from '../observability/logger.js';
@@ -136,7 +137,7 @@ function internalServer({ config, registry, clock, log }: ControllerProcessDeps,
 /** Runs until SIGTERM or until the Lease is lost; resolves with the exit code. */
 export async function runController(env: Readonly<Record<string, string | undefined>>): Promise<number> {
   const config = loadConfig(ControllerConfig, env);
-  const clock = systemClock;
+  const clock = new ServerClock(systemClock);
   const log = createLogger('controller', config.logLevel);
   const registry = createRegistry('controller');
   const metrics = createKubeMetrics(registry);
@@ -145,13 +146,19 @@ export async function runController(env: Readonly<Record<string, string | undefi
     env: { ...env },
     ...(config.kubeconfig === undefined ? {} : { kubeconfig: config.kubeconfig }),
   });
-  const transport = createTransport(connection, { clock, userAgent: 'boxwright-controller', metrics });
+  const transport = createTransport(connection, {
+    clock,
+    serverTime: clock,
+    userAgent: 'boxwright-controller',
+    metrics,
+  });
   const manager = new Manager({ log, clock });
   const archive = openArchive({ config, clock, log, registry });
   const { groups } = createControllerProcess({
     config,
     api: createKubeApi(transport),
-    informer: (options) => createInformer(transport, options, { clock, log, metrics, resyncMs: RESYNC_MS }),
+    informer: (options) =>
+      createInformer(transport, options, { clock, log, metrics, resyncMs: config.resyncSeconds * 1000 }),
     clock,
     registry,
     log,

@@ -10,8 +10,9 @@ import { tlsFromSecret } from '../gateway/http/tls.js';
 import { createGatewayMetrics } from '../gateway/metrics.js';
 import { createModelAccess, createVendorDispatcher, type ModelSettings } from '../gateway/vendors/model-access.js';
 import { createKubeApi } from '../kube/client.js';
-import { RESYNC_MS, createInformer } from '../kube/informer.js';
+import { createInformer } from '../kube/informer.js';
 import { loadConnection } from '../kube/kube-config.js';
+import { ServerClock } from '../kube/server-clock.js';
 import { createTransport } from '../kube/transport.js';
 import type { KubeApi } from '../kube/types.js';
 import { createLogger, type Logger } from '../observability/logger.js';
@@ -113,7 +114,7 @@ function internalServer(deps: GatewayProcessDeps, ready: () => Problem[]): Runna
 /** Runs until SIGTERM; resolves with the exit code. */
 export async function runGateway(env: Readonly<Record<string, string | undefined>>): Promise<number> {
   const config = loadConfig(GatewayConfig, env);
-  const clock = systemClock;
+  const clock = new ServerClock(systemClock);
   const log = createLogger('gateway', config.logLevel);
   const registry = createRegistry('gateway');
   const kubeMetrics = createKubeMetrics(registry);
@@ -122,12 +123,17 @@ export async function runGateway(env: Readonly<Record<string, string | undefined
     env: { ...env },
     ...(config.kubeconfig === undefined ? {} : { kubeconfig: config.kubeconfig }),
   });
-  const transport = createTransport(connection, { clock, userAgent: 'boxwright-gateway', metrics: kubeMetrics });
+  const transport = createTransport(connection, {
+    clock,
+    serverTime: clock,
+    userAgent: 'boxwright-gateway',
+    metrics: kubeMetrics,
+  });
   const { groups } = createGatewayProcess({
     config,
     api: createKubeApi(transport),
     informer: (options) =>
-      createInformer(transport, options, { clock, log, metrics: kubeMetrics, resyncMs: RESYNC_MS }),
+      createInformer(transport, options, { clock, log, metrics: kubeMetrics, resyncMs: config.resyncSeconds * 1000 }),
     clock,
     registry,
     log,

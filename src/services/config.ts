@@ -1,6 +1,7 @@
 /** Settings of the API process (environment `BOXWRIGHT_…`). */
 import { z } from 'zod';
 import { archiveUrl } from '../archive/config.js';
+import { resyncSeconds } from '../config/resync.js';
 import { API_PORT, INTERNAL_PORT } from '../protocol/pod.js';
 
 const port = (fallback: number, text: string) =>
@@ -27,6 +28,7 @@ export const ApiConfig = z.object({
     .min(1)
     .default(50_000)
     .describe('Finished runs that retention leaves in the cluster; a fifth above it trigger URLs turn calls away.'),
+  resyncSeconds,
   logLevel: z.enum(['error', 'warn', 'info', 'debug']).default('info').describe('Lowest level of the logs.'),
 });
 export type ApiConfig = z.output<typeof ApiConfig>;

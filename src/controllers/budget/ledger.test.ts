@@ -73,6 +73,22 @@ function newRun(name: string, status?: AgentRun['status']): AgentRun {
 
 const usage = (totalTokens: number) => ({ steps: 1, inputTokens: totalTokens, outputTokens: 0, totalTokens });
 
+test('removed runs are remembered for two minutes, also where nobody has a budget', async () => {
+  const world = new World({});
+  const claim = { podUid: 'p', podName: 'p', at: '2026-01-01T00:00:00.000Z', gatewayPod: 'g', epoch: 1 };
+  const remove = (name: string) => {
+    world.show(newRun(name, { phase: 'done', claim, usageFinal: true } as AgentRun['status']), name);
+    world.show(undefined, name);
+  };
+  for (let i = 0; i < 100; i++) remove(`old-${i}`);
+  await world.clock.advance(60_000);
+  remove('newer');
+  expect(world.ledger.remembered).toBe(101);
+  await world.clock.advance(60_000);
+  remove('newest');
+  expect(world.ledger.remembered).toBe(2);
+});
+
 describe('slices', () => {
   test('without a budget there is none', () => {
     expect(new World({}).ledger.admit(newRun('a'))).toBeUndefined();

@@ -57,11 +57,16 @@ export class BudgetLedger {
   readonly #caches: BudgetCaches;
   readonly #clock: Clock;
   readonly #granted = new Map<string, Slice>();
-  #gone: Gone[] = [];
+  readonly #gone: Gone[] = [];
 
   constructor(caches: BudgetCaches, clock: Clock) {
     this.#caches = caches;
     this.#clock = clock;
+  }
+
+  /** Removed runs that are remembered. */
+  get remembered(): number {
+    return this.#gone.length;
   }
 
   /** To be subscribed before the informers start; returns unsubscribe. */
@@ -134,8 +139,7 @@ export class BudgetLedger {
       const held = this.#held(run);
       if (held !== undefined && isIn(held.at, period)) add(held.amount);
     }
-    const now = this.#clock.monotonic();
-    this.#gone = this.#gone.filter(({ until }) => until > now);
+    this.#forgetGone();
     for (const gone of this.#gone) {
       if (!counted.has(gone.uid) && had(gone) && isIn(gone.at, period)) add(gone.amount);
     }
@@ -206,11 +210,20 @@ export class BudgetLedger {
     return scopes.filter((scope): scope is Scope => scope.owner !== undefined);
   }
 
+  /** Oldest first: all are kept for the same time. */
+  #forgetGone(): void {
+    const now = this.#clock.monotonic();
+    const expired = this.#gone.findIndex(({ until }) => until > now);
+    if (expired !== 0) this.#gone.splice(0, expired === -1 ? this.#gone.length : expired);
+  }
+
+  /** Also where nobody has a budget: one may be set within the time. */
   #keep(run: AgentRun): void {
     const uid = run.metadata.uid ?? '';
     const held = this.#held(run);
     this.#granted.delete(uid);
     if (held === undefined) return;
+    this.#forgetGone();
     const { namespace = '' } = run.metadata;
     this.#gone.push({ ...held, uid, namespace, agent: run.spec.agent, until: this.#clock.monotonic() + GONE_MS });
   }
