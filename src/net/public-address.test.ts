@@ -1,5 +1,5 @@
 import { assert, ipV4, property } from 'fast-check';
-import { publicAddresses, SPECIAL_IPV4 } from './public-address.js';
+import { operatorAddresses, publicAddresses, SPECIAL_IPV4 } from './public-address.js';
 
 const isPublic = publicAddresses();
 
@@ -85,4 +85,41 @@ test('every IPv4 address is judged as in its own arithmetic', () => {
       return Math.floor(numberOf(address) / size) === Math.floor(numberOf(base) / size);
     });
   assert(property(ipV4(), (address) => isPublic(address) === !refused(address)));
+});
+
+describe('hosts that an operator named', () => {
+  const rule = operatorAddresses();
+
+  test.each([
+    '10.96.0.20',
+    '192.168.1.7',
+    '100.64.0.9',
+    '8.8.8.8',
+    'fd12:3456::1',
+    '2606:4700::1111',
+    '::ffff:10.0.0.7',
+  ])('may be at %s', (address) => {
+    expect(rule(address)).toBe(true);
+  });
+
+  test.each([
+    '127.0.0.1',
+    '0.0.0.0',
+    '169.254.169.254',
+    '100.100.100.200',
+    '224.0.0.1',
+    '255.255.255.255',
+    '::',
+    '::1',
+    '::ffff:127.0.0.1',
+    '::ffff:a9fe:a9fe',
+    '64:ff9b::169.254.169.254',
+    'fd00:ec2::254',
+    'fe80::1',
+    'fe80::1%eth0',
+    'ff02::1',
+    'localhost',
+  ])('are never at %s', (address) => {
+    expect(rule(address)).toBe(false);
+  });
 });

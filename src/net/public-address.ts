@@ -42,6 +42,18 @@ export const SPECIAL_IPV6: readonly string[] = [
   'ff00::/8',
 ];
 
+/** Nobody's server even where private addresses are allowed: this machine, its link, the metadata services of clouds, groups. */
+const NEVER_IPV4: readonly string[] = [
+  '0.0.0.0/8',
+  '100.100.100.200/32',
+  '127.0.0.0/8',
+  '169.254.0.0/16',
+  '192.0.0.192/32',
+  '224.0.0.0/4',
+  '240.0.0.0/4',
+];
+const NEVER_IPV6: readonly string[] = ['::/96', '64:ff9b::a9fe:0/112', 'fd00:ec2::254/128', 'fe80::/10', 'ff00::/8'];
+
 /** All that is handed out for the internet (RFC 4291); the list above names the exceptions inside it too. */
 const GLOBAL_UNICAST_IPV6 = '2000::/3';
 
@@ -61,8 +73,20 @@ export function publicAddresses(alsoRefused: readonly string[] = []): AddressRul
   };
 }
 
-function listOf(cidrs: readonly string[], family: 'ipv4' | 'ipv6'): BlockList {
-  const list = new BlockList();
+/**
+ * Public and private addresses, those of the cluster too: for hosts that an operator named (`egress.trustedHosts` of a
+ * Box). This machine, its link and metadata services stay refused, whatever the name of such a host resolves to.
+ */
+export function operatorAddresses(): AddressRule {
+  // One list for both: it finds an IPv4 range in a mapped address too.
+  const never = listOf(NEVER_IPV6, 'ipv6', listOf(NEVER_IPV4, 'ipv4'));
+  return (address) => {
+    if (isIPv4(address)) return !never.check(address, 'ipv4');
+    return isIPv6(address) && !address.includes('%') && !never.check(address, 'ipv6');
+  };
+}
+
+function listOf(cidrs: readonly string[], family: 'ipv4' | 'ipv6', list = new BlockList()): BlockList {
   for (const cidr of cidrs) {
     const [address = '', prefix = ''] = cidr.split('/');
     if (!/^\d{1,3}$/.test(prefix)) throw new Error(`${cidr} is not a CIDR such as 10.0.0.0/8`);

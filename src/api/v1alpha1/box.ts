@@ -80,6 +80,25 @@ export const ModelEndpoint = z
     'An OpenAI-compatible server (vLLM, Ollama, llama-server) behind provider `boxwright`, instead of `engine`.',
   );
 
+/** Exceptions from the rule that addresses which users set are public and https (DESIGN 4, MCP servers). */
+const TrustedHost = z
+  .object({
+    host: z
+      .string()
+      .min(1)
+      .max(259)
+      .regex(/^([a-z0-9]([-a-z0-9.]*[a-z0-9])?|\[[0-9a-f:]+\])(:\d{1,5})?$/)
+      .describe(
+        'Host as in the address of the MCP server, with the port unless it is the usual one: mcp.corp.internal:8443.',
+      ),
+    http: z
+      .boolean()
+      .default(false)
+      .describe('Whether plain http is allowed too; credentials then travel unprotected.'),
+    ca: z.string().max(32_768).optional().describe('PEM certificates to trust instead of the public ones.'),
+  })
+  .describe('One host.');
+
 export const BoxSpec = z.object({
   workspace: z.string().min(1).max(57).describe('The Workspace that this Box belongs to. Immutable.'),
   displayName: z.string().max(128).optional().describe('Name shown to people; the object name when absent.'),
@@ -145,9 +164,16 @@ export const BoxSpec = z.object({
         .describe(
           'Whether runs wait until a probe has shown that the network enforces the policies (condition NetworkEnforced). `false`: runs start in any case and may reach the cluster and its networks when nothing stops them.',
         ),
+      trustedHosts: z
+        .array(TrustedHost)
+        .max(32)
+        .optional()
+        .describe(
+          'Hosts of MCP servers that the gateway may connect to for agents of this Box although their addresses are private or in the cluster. All others must be public and https.',
+        ),
     })
     .prefault({})
-    .describe('What the pods of runs may reach.'),
+    .describe('What the pods of runs may reach, and the gateway for them.'),
   image: z
     .string()
     .max(512)
