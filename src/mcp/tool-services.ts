@@ -12,7 +12,7 @@ import type { ApiCaches } from '../services/caches.js';
 import type { KeyedWaiter } from '../services/keyed-waiter.js';
 import type { RunDeps } from '../services/runs.js';
 import type { ScopeDeps } from '../services/scope.js';
-import { startRun } from '../services/start-run.js';
+import { findStartedRun, startRun } from '../services/start-run.js';
 import type { StartRunDeps, StartRunRequest } from '../services/start-run.js';
 import type { TemplateDeps } from '../services/templates/find.js';
 import type { TriggerDeps } from '../services/triggers.js';
@@ -73,7 +73,12 @@ export function createToolServices(options: ToolServicesOptions): ToolServices {
       backlogExceeded,
       startRun: boundStartRun(options),
     },
-    fire: { startRun: boundStartRun(options), backlog: liveRuns, clock },
+    fire: {
+      startRun: boundStartRun(options),
+      findStartedRun: (request) => findStartedRun({ api, clock }, request),
+      backlog: liveRuns,
+      clock,
+    },
   };
 }
 

@@ -3,7 +3,7 @@ import { FakeClock } from '../../test/builders/fake-clock.js';
 import { RecordingApi, apiError } from '../../test/builders/recording-api.js';
 import { AgentRuns } from '../api/v1alpha1/agent-run.js';
 import { KubeConnectionError } from '../kube/errors.js';
-import { StartRunError, startRun } from './start-run.js';
+import { StartRunError, findStartedRun, startRun } from './start-run.js';
 import type { StartRunRequest } from './start-run.js';
 
 const REQUEST: StartRunRequest = {
@@ -71,6 +71,7 @@ describe('startRun', () => {
     expect(started.runId).toMatch(/^greeter-[0-9a-hjkmnp-tv-z]{26}$/);
     expect(started.sessionId).toBe(`s-${started.runId}`);
     expect(started.resourceVersion).toMatch(/^\d+$/);
+    expect(started.existed).toBe(false);
   });
 
   test.each([
@@ -132,9 +133,18 @@ describe('startRun', () => {
     const { api, clock, start } = setup();
     api.failNext(cut(true));
     const outcome = await settle(clock, start(), 1_000);
-    expect(outcome).toMatchObject({ runId: api.all(AgentRuns)[0]?.metadata.name });
+    expect(outcome).toMatchObject({ runId: api.all(AgentRuns)[0]?.metadata.name, existed: false });
     expect(api.all(AgentRuns)).toHaveLength(1);
     expect(api.reads).toHaveLength(1);
+  });
+
+  test('a start of a name that an earlier start has used says so; a lost answer of its own create does not', async () => {
+    const { api, clock, start } = setup();
+    const name = 'greeter-00000000000000000000000000';
+    api.failNext(cut(true));
+    expect(await settle(clock, start({ name }), 1_000)).toMatchObject({ runId: name, existed: false });
+    expect(await settle(clock, start({ name }), 1_000)).toMatchObject({ runId: name, existed: true });
+    expect(api.all(AgentRuns)).toHaveLength(1);
   });
 
   test('a foreign run of that name is not taken for ours', async () => {
@@ -192,5 +202,36 @@ describe('startRun', () => {
     expect(attempts).toBe(1);
     expect(await settle(clock, started, 1_000)).not.toBeInstanceOf(Error);
     expect(attempts).toBe(2);
+  });
+});
+
+describe('findStartedRun', () => {
+  const name = 'greeter-00000000000000000000000000';
+
+  test('finds the run of an earlier start with one read', async () => {
+    const { api, clock, start } = setup();
+    await start({ name });
+    api.clearRecords();
+    expect(await findStartedRun({ api, clock }, { ...REQUEST, name })).toMatchObject({ runId: name, existed: true });
+    expect([api.reads.length, api.writes.length]).toEqual([1, 0]);
+  });
+
+  test('finds nothing where no run is, and no run of another trigger', async () => {
+    const { api, clock, start } = setup();
+    expect(await findStartedRun({ api, clock }, { ...REQUEST, name })).toBeUndefined();
+    await start({ name });
+    const trigger = { ...REQUEST.trigger, uid: 'uid-other' };
+    expect(await findStartedRun({ api, clock }, { ...REQUEST, name, trigger })).toBeUndefined();
+  });
+
+  test('does not wait longer than 2 seconds for an answer', async () => {
+    const { api, clock } = setup();
+    api.get = (_type, _ref, options) =>
+      new Promise((_resolve, reject) => {
+        options?.signal?.addEventListener('abort', () => reject(new KubeConnectionError('aborted', 'aborted')));
+      });
+    expect(await settle(clock, findStartedRun({ api, clock }, { ...REQUEST, name }) as Promise<unknown>, 2_000)).toBe(
+      undefined,
+    );
   });
 });

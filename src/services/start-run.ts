@@ -55,6 +55,8 @@ export interface StartedRun {
   sessionId: string;
   /** For the write barrier. */
   resourceVersion: string;
+  /** Whether an earlier start of the same name had made the run already. */
+  existed: boolean;
 }
 
 export interface StartRunDeps {
@@ -95,11 +97,27 @@ export class RunNameTakenError extends StartRunError {
 export async function startRun(deps: StartRunDeps, request: StartRunRequest, signal: AbortSignal): Promise<StartedRun> {
   const run = buildRun(deps, request);
   const isSame = request.name === undefined ? isSameRun : isOfSameOrigin;
-  const created = await createWithRetry(deps, { run, isSame }, signal);
+  return await createWithRetry(deps, { run, isSame }, signal);
+}
+
+/**
+ * The run that an earlier start of `request.name` made; undefined when there is none, or no answer in 2 s. One read. For callers
+ * that may not create a further run.
+ */
+export async function findStartedRun(
+  deps: Pick<StartRunDeps, 'api' | 'clock'>,
+  request: StartRunRequest & { name: string },
+): Promise<StartedRun | undefined> {
+  const found = await readName(deps, { namespace: boxNamespace(request.agent.box), name: request.name });
+  return found === undefined || !isOfSameOrigin(found, { spec: request }) ? undefined : startedRun(found, true);
+}
+
+function startedRun(run: AgentRun, existed: boolean): StartedRun {
   return {
-    runId: created.metadata.name,
-    sessionId: sessionIdOf(created),
-    resourceVersion: created.metadata.resourceVersion ?? '',
+    runId: run.metadata.name,
+    sessionId: sessionIdOf(run),
+    resourceVersion: run.metadata.resourceVersion ?? '',
+    existed,
   };
 }
 
@@ -160,15 +178,19 @@ interface WantedRun {
   isSame: (found: AgentRun, wanted: AgentRun) => boolean;
 }
 
-async function createWithRetry(deps: StartRunDeps, wanted: WantedRun, signal: AbortSignal): Promise<AgentRun> {
+async function createWithRetry(deps: StartRunDeps, wanted: WantedRun, signal: AbortSignal): Promise<StartedRun> {
   let delay = FIRST_RETRY_MS;
   let failure: unknown;
   while (!signal.aborted) {
     try {
       const create = (attempt: AbortSignal) => deps.api.create(AgentRuns, wanted.run, { signal: attempt });
-      return await bounded(deps.clock, ATTEMPT_MS, create, signal);
+      return startedRun(await bounded(deps.clock, ATTEMPT_MS, create, signal), false);
     } catch (error) {
-      if (isAlreadyExists(error)) return readBack(deps, wanted, error);
+      if (isAlreadyExists(error)) {
+        const found = await readBack(deps, wanted, error);
+        // After an unclear attempt the run may be our own.
+        return startedRun(found, failure === undefined || !isSameRun(found, wanted.run));
+      }
       if (isRefusal(error)) {
         throw new StartRunError('refused', 'the Kubernetes API refused the run', { cause: error });
       }
@@ -177,20 +199,25 @@ async function createWithRetry(deps: StartRunDeps, wanted: WantedRun, signal: Ab
     await sleep(deps.clock, delay, signal);
     delay = Math.min(delay * 2, MAX_RETRY_MS);
   }
-  return readBack(deps, wanted, failure);
+  const found = await readBack(deps, wanted, failure);
+  return startedRun(found, !isSameRun(found, wanted.run));
 }
 
 /** Whether the run is there after an unclear answer. An object of that name with other content is not ours. */
 async function readBack(deps: StartRunDeps, { run, isSame }: WantedRun, cause: unknown): Promise<AgentRun> {
-  const ref = { namespace: run.metadata.namespace ?? '', name: run.metadata.name };
-  const found = await bounded(deps.clock, READ_BACK_MS, (signal) => deps.api.get(AgentRuns, ref, { signal })).catch(
-    () => undefined,
-  );
+  const found = await readName(deps, { namespace: run.metadata.namespace ?? '', name: run.metadata.name });
   if (found !== undefined && isSame(found, run)) return found;
   if (found !== undefined && isSame === isOfSameOrigin) {
     throw new RunNameTakenError({ cause });
   }
   throw new StartRunError('unconfirmed', 'the Kubernetes API did not accept the run in time', { cause });
+}
+
+async function readName(
+  { api, clock }: Pick<StartRunDeps, 'api' | 'clock'>,
+  ref: { namespace: string; name: string },
+): Promise<AgentRun | undefined> {
+  return await bounded(clock, READ_BACK_MS, (signal) => api.get(AgentRuns, ref, { signal })).catch(() => undefined);
 }
 
 function isSameRun(found: AgentRun, wanted: AgentRun): boolean {
@@ -204,7 +231,7 @@ function isSameRun(found: AgentRun, wanted: AgentRun): boolean {
 }
 
 /** Two who start the same tick differ in time and actor; what they agree on is the schedule. Calls agree on the caller. */
-function isOfSameOrigin(found: AgentRun, wanted: AgentRun): boolean {
+function isOfSameOrigin(found: AgentRun, wanted: { spec: Pick<AgentRun['spec'], 'parent' | 'trigger'> }): boolean {
   if (wanted.spec.parent !== undefined) return found.spec.parent?.uid === wanted.spec.parent.uid;
   return found.spec.trigger?.uid !== undefined && found.spec.trigger.uid === wanted.spec.trigger?.uid;
 }

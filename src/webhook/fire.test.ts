@@ -26,9 +26,12 @@ function request(change: Partial<FireRequest> = {}): FireRequest {
   };
 }
 
+const KNOWN = { runId: 'cleo-known', sessionId: 's-cleo-known', resourceVersion: '5', existed: true };
+
 function setup(startRun?: FireDeps['startRun'], boxRuns = 0) {
   const clock = new FakeClock();
   const started: StartRunRequest[] = [];
+  const read: string[] = [];
   const deps: FireDeps = {
     clock,
     backlog: {
@@ -37,14 +40,19 @@ function setup(startRun?: FireDeps['startRun'], boxRuns = 0) {
       agent: () => NONE,
       box: () => ({ runs: boxRuns, bytes: 0 }),
     },
+    findStartedRun: (run) => {
+      read.push(run.name);
+      return Promise.resolve(run.name === 'cleo-known' ? { ...KNOWN } : undefined);
+    },
     startRun: (run, signal) => {
       started.push(run);
       return (
-        startRun?.(run, signal) ?? Promise.resolve({ runId: 'cleo-1', sessionId: 's-cleo-1', resourceVersion: '7' })
+        startRun?.(run, signal) ??
+        Promise.resolve({ runId: 'cleo-1', sessionId: 's-cleo-1', resourceVersion: '7', existed: false })
       );
     },
   };
-  return { clock, started, deps };
+  return { clock, started, read, deps };
 }
 
 describe('triggeredRun', () => {
@@ -78,15 +86,25 @@ describe('fireTrigger', () => {
       runId: 'cleo-1',
       sessionId: 's-cleo-1',
       resourceVersion: '7',
+      existed: false,
     });
     expect(started).toEqual([triggeredRun(request())]);
     expect(clock.pending).toBe(0);
   });
 
-  it('starts nothing when the backlog is full', async () => {
-    const { started, deps } = setup(undefined, 10_000);
+  it('starts and reads nothing when the backlog is full', async () => {
+    const { started, read, deps } = setup(undefined, 10_000);
     await expect(fireTrigger(request(), deps)).resolves.toEqual({ fired: false, cause: 'backlog_box' });
-    expect(started).toEqual([]);
+    expect([started, read]).toEqual([[], []]);
+  });
+
+  it('answers a repeated delivery with its run while the backlog is full, and turns a new one away, for one read', async () => {
+    const { started, read, deps } = setup(undefined, 10_000);
+    const known = await fireTrigger(request({ runName: 'cleo-known' }), deps);
+    expect(known).toEqual({ fired: true, ...KNOWN });
+    const fresh = await fireTrigger(request({ runName: 'cleo-new' }), deps);
+    expect(fresh).toEqual({ fired: false, cause: 'backlog_box' });
+    expect([started, read]).toEqual([[], ['cleo-known', 'cleo-new']]);
   });
 
   it.each([

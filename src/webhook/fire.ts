@@ -42,6 +42,8 @@ export interface FireRequest {
 export interface FireDeps {
   /** {@link startRun} of the services with its dependencies bound. */
   startRun(request: StartRunRequest, signal: AbortSignal): Promise<StartedRun>;
+  /** {@link findStartedRun} of the services with its dependencies bound. */
+  findStartedRun(request: StartRunRequest & { name: string }): Promise<StartedRun | undefined>;
   backlog: BacklogReader;
   clock: Clock;
 }
@@ -53,11 +55,15 @@ export type FireOutcome = ({ fired: true } & StartedRun) | { fired: false; cause
 
 /**
  * Starts the run of one call: `fired` means that the AgentRun is in etcd. The API server gets 15 seconds (spec 8). Each
- * call opens a session of its own (spec 4.3.5). Rejects only for an error in our own code.
+ * call opens a session of its own (spec 4.3.5). A repeated delivery gets the run that it has, also while the backlog is
+ * full: that costs one read. Rejects only for an error in our own code.
  */
 export async function fireTrigger(request: FireRequest, deps: FireDeps): Promise<FireOutcome> {
   const scope = exceededBacklog(deps.backlog, request.trigger.agent);
-  if (scope !== undefined) return { fired: false, cause: `backlog_${scope}` };
+  if (scope !== undefined) {
+    const earlier = await earlierRun(request, deps);
+    return earlier === undefined ? { fired: false, cause: `backlog_${scope}` } : { fired: true, ...earlier };
+  }
   const timeout = new AbortController();
   const cancel = deps.clock.after(ACKNOWLEDGE_MS, () => timeout.abort());
   try {
@@ -68,6 +74,11 @@ export async function fireTrigger(request: FireRequest, deps: FireDeps): Promise
   } finally {
     cancel();
   }
+}
+
+async function earlierRun(request: FireRequest, deps: FireDeps): Promise<StartedRun | undefined> {
+  const run = triggeredRun(request);
+  return run.name === undefined ? undefined : await deps.findStartedRun({ ...run, name: run.name });
 }
 
 const TURNED_AWAY: Record<StartRunError['kind'], TurnAwayCause> = {

@@ -148,9 +148,9 @@ async function fire(
   if (!result.fired) {
     return { outcome: result.cause, reply: NOT_FOUND, fields: { ...namesOf(trigger), err: result.error } };
   }
-  const { runId, sessionId } = result;
+  const { runId, sessionId, existed } = result;
   return {
-    outcome: 'fired',
+    outcome: existed ? 'deduplicated' : 'fired',
     reply: accepted(runId, sessionId, trigger.slug),
     fields: { ...namesOf(trigger), runId, bytes: body.length },
   };
@@ -169,7 +169,11 @@ function namesOf(trigger: TriggerTarget): Record<string, string> {
 }
 
 /** What a person looks for in the log; strangers' calls are only counted, so that they cannot fill it. */
-const LEVELS: Partial<Record<WebhookOutcome, 'info' | 'error'>> = { fired: 'info', internal_error: 'error' };
+const LEVELS: Partial<Record<WebhookOutcome, 'info' | 'error'>> = {
+  fired: 'info',
+  deduplicated: 'info',
+  internal_error: 'error',
+};
 const QUIET: ReadonlySet<WebhookOutcome> = new Set(['head', 'options', 'passive', 'unknown', 'method']);
 
 function report(verdict: Verdict, method: string, seconds: number, deps: WebhookDeps): void {

@@ -3,9 +3,10 @@ import { Counter } from 'prom-client';
 import type { Registry } from 'prom-client';
 import type { TurnAwayCause } from './fire.js';
 
-/** A closed list, fit for a label. Only `fired` started a run. */
+/** A closed list, fit for a label. Only `fired` started a run; `deduplicated` was answered with the run of an earlier call. */
 export type WebhookOutcome =
   | 'fired'
+  | 'deduplicated'
   | 'head'
   | 'options'
   | 'passive'

@@ -1,3 +1,4 @@
+import { PASSIVE_PRODUCTS } from './passive-products.js';
 import { isPassiveVisit } from './passive-visit.js';
 
 const APPLE_LINK_PRESENTATION =
@@ -25,6 +26,17 @@ describe('a GET is a passive visit', () => {
     ['of Messages and clipboard managers of Apple', APPLE_LINK_PRESENTATION],
     ['of a clipboard manager', 'Paste/4.1 CFNetwork/1490.0.4 Darwin/23.2.0'],
     ['of the prefetch proxy of Chrome', 'Chrome Privacy Preserving Prefetch Proxy'],
+    ['of Snapchat', 'Snap URL Preview Service; bot; snapchat; https://developers.snap.com/robots'],
+    ['of DingTalk', 'DingTalkBot-LinkService/1.0 (+https://open-doc.dingtalk.com/microapp/faquestions/ftpfeu)'],
+    ['of Steam', 'Valve/Steam HTTP Client 1.0 (SteamChatURLLookup)'],
+    ['of Discourse', 'Discourse Forum Onebox v3.4.0.beta8'],
+    ['of Misskey', 'SummalyBot/5.1.0'],
+    ['of Lemmy', 'Lemmy/0.19.8; +https://lemmy.example'],
+    ['of Notion bookmarks', 'Notion/1.0 (https://notion.so; team@makenotion.com)'],
+    ['of Buffer', 'BufferLinkPreviewBot/1.0 (+https://scraper.buffer.com/about/bots/link-preview-bot)'],
+    ['of Yahoo Mail', 'Mozilla/5.0 (compatible; Yahoo Link Preview; https://help.yahoo.com/kb/mail/x.html)'],
+    ['of Outlook', 'MicrosoftPreview/2.0; +https://aka.ms/MicrosoftPreview'],
+    ['of images in GitHub comments', 'github-camo (c006e452)'],
   ])('%s', (_name, userAgent) => {
     expect(isPassiveVisit('GET', { 'user-agent': userAgent })).toBe(true);
     expect(isPassiveVisit('POST', { 'user-agent': userAgent })).toBe(false);
@@ -42,6 +54,9 @@ describe('a call is meant', () => {
     ['of the webhook sender of Slack', 'Slackbot 1.0 (+https://api.slack.com/robots)'],
     ['of the webhook sender of LINE', 'LineBotWebhook/2.0'],
     ['of GitHub', 'GitHub-Hookshot/044aadd'],
+    ['of Stripe', 'Stripe/1.0 (+https://stripe.com/docs/webhooks)'],
+    ['of a slash command of Mattermost', 'Mattermost-Bot/1.1'],
+    ['of a Steam client that looks nothing up', 'Valve/Steam HTTP Client 1.0'],
     ['of a product whose name begins like one of the table', 'TwitterbotFactory/1.0'],
     ['of a product whose name ends like one of the table', 'My-Twitterbot/1.0'],
     ['of a sender that writes about one of the table', 'hooks/1.0 (not a Twitterbot)'],
@@ -55,9 +70,11 @@ describe('a header of intent', () => {
     { 'sec-purpose': 'prefetch' },
     { 'sec-purpose': 'prefetch;prerender' },
     { 'sec-purpose': 'prefetch;anonymous-client-ip' },
+    { 'sec-purpose': 'prefetch;prerender;preview' },
     { purpose: 'prefetch' },
     { purpose: 'Preview' },
     { 'x-purpose': 'preview' },
+    { 'x-purpose': ': preview' },
     { 'x-moz': 'prefetch' },
     { 'x-preview': 'true' },
     { 'x-link-preview': '1' },
@@ -79,4 +96,8 @@ describe('a header of intent', () => {
 
 it('reads a User-Agent of 16 KB of open brackets without going back over it', () => {
   expect(isPassiveVisit('GET', { 'user-agent': `${'('.repeat(16_000)} Twitterbot/1.0` })).toBe(true);
+});
+
+it('has names in lower case, as they are compared', () => {
+  expect([...PASSIVE_PRODUCTS].filter((name) => name !== name.toLowerCase().trim() || name === '')).toEqual([]);
 });

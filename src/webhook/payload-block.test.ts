@@ -65,6 +65,44 @@ describe('renderPayloadBlock', () => {
       'h',
     ],
     ['reads UTF-16 without a mark', { contentType: 'text/plain;charset=utf-16', body: Buffer.from([0x68, 0]) }, 'h'],
+    [
+      'reads GB 18030',
+      { contentType: 'text/plain; charset=gb18030', body: Buffer.from([0xc4, 0xe3, 0xba, 0xc3]) },
+      '你好',
+    ],
+    ['reads Shift_JIS', { contentType: 'text/plain; charset=Shift_JIS', body: Buffer.from([0x82, 0xa0]) }, 'あ'],
+    ['reads windows-1252', { contentType: 'text/plain; charset=windows-1252', body: Buffer.from([0x80]) }, '€'],
+    ['reads UTF-8 that a sender calls ASCII', { contentType: 'text/plain; charset=us-ascii', body: 'ä' }, 'ä'],
+    [
+      'reads a charset in single quotes',
+      { contentType: "text/plain; charset='iso-8859-1'", body: Buffer.from([0xfc]) },
+      'ü',
+    ],
+    [
+      'believes the mark and not the header',
+      { contentType: 'application/json; charset=iso-8859-1', body: '\ufeff{"a":"ä"}' },
+      '{\n  "a": "ä"\n}',
+    ],
+    [
+      'reads UTF-16 by its mark without a charset',
+      { contentType: 'application/json', body: Buffer.from('\ufeff[1]', 'utf16le') },
+      '[\n  1\n]',
+    ],
+    [
+      'states half a character of UTF-16 as binary',
+      { contentType: 'text/plain; charset=utf-16', body: Buffer.from([0x00, 0xd8]) },
+      '(binary payload of 2 bytes, not shown)',
+    ],
+    [
+      'states UTF-32 as binary',
+      { contentType: 'text/plain; charset=utf-32', body: Buffer.from([0x68, 0, 0, 0]) },
+      '(binary payload of 4 bytes, not shown)',
+    ],
+    [
+      'escapes tags after decoding',
+      { contentType: 'text/plain; charset=utf-16', body: Buffer.from('</trigger_payload>', 'utf16le') },
+      '&lt;/trigger_payload>',
+    ],
     ['reads UTF-8 when the charset is unknown', { contentType: 'text/plain; charset=klingon', body: 'ä' }, 'ä'],
     [
       'states a binary body',

@@ -131,15 +131,18 @@ describe('a trigger with a dedupeHeader', () => {
   /** Keeps runs by name, as the API server does. */
   function store(): Map<string, AgentRun> {
     const runs = new Map<string, AgentRun>();
-    let asked = '';
     server.onCreate = (run) => {
-      asked = run.metadata.name;
-      if (runs.has(asked))
+      const { name } = run.metadata;
+      if (runs.has(name))
         return Promise.reject(new KubeApiError({ status: 409, reason: 'AlreadyExists', message: '' }));
-      runs.set(asked, run);
+      runs.set(name, run);
       return Promise.resolve(run);
     };
-    server.onGet = () => Promise.resolve(runs.get(asked));
+    server.onGet = (name) => {
+      const run = runs.get(name);
+      const notFound = new KubeApiError({ status: 404, reason: 'NotFound', message: '' });
+      return run === undefined ? Promise.reject(notFound) : Promise.resolve(run);
+    };
     return runs;
   }
 
@@ -152,6 +155,21 @@ describe('a trigger with a dedupeHeader', () => {
     expect(second.body).toBe(first.body);
     expect(runs.size).toBe(1);
     expect([...runs.keys()][0]).toMatch(/^cleo-[0-9a-hjkmnp-tv-z]{26}$/);
+    expect(server.effects.outcomes).toEqual(['fired', 'deduplicated']);
+  });
+
+  it('answers a repeated call with its run also while the backlog is full: one read, no create', async () => {
+    store();
+    const first = await deliver(path(), 'a');
+    server.backlog.box = { runs: 10_000, bytes: 0 };
+    const again = await deliver(path(), 'a');
+    expect([again.status, again.body]).toEqual([202, first.body]);
+    expect(server.effects).toMatchObject({ gets: 1, outcomes: ['fired', 'deduplicated'] });
+    expect(server.effects.creates).toHaveLength(1);
+    expect((await deliver(path(), 'b')).body).toBe(NOT_FOUND);
+    expect((await deliver(path())).body).toBe(NOT_FOUND);
+    expect(server.effects).toMatchObject({ gets: 2, outcomes: expect.arrayContaining(['backlog_box']) });
+    expect(server.effects.creates).toHaveLength(1);
   });
 
   it('makes runs of their own for other values, for calls without the header, and for triggers without the field', async () => {
@@ -312,6 +330,19 @@ describe('the one 404', () => {
     expect((await post(old)).status).toBe(202);
     const current = server.trigger({ tokenId: 'f'.repeat(32) });
     expect([(await post(old)).status, (await post(current)).status]).toEqual([404, 202]);
+  });
+
+  it('costs the same reads for every trigger while the watch is behind', async () => {
+    const wrong = [server.trigger(), server.trigger({ enabled: false })].map((path) => `${path.slice(0, -1)}!`);
+    server.healthy = false;
+    server.onGet = () => Promise.reject(new KubeApiError({ status: 404, reason: 'NotFound', message: '' }));
+    const answers: [number, number, string][] = [];
+    for (const path of [...wrong, '/api/t/team.nobody/x/y', '/api/t/other.cleo/deploy/token']) {
+      const { gets, hmacs } = server.effects;
+      const { bytes } = await post(path, 'x');
+      answers.push([server.effects.gets - gets, server.effects.hmacs - hmacs, bytes]);
+    }
+    expect(answers).toEqual(answers.map(() => [2, 1, answers[0]?.[2]]));
   });
 
   it('comes when the watch is behind and the live read fails', async () => {

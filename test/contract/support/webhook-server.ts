@@ -9,7 +9,7 @@ import type { TriggerMethod } from '../../../src/api/v1alpha1/agent-trigger.js';
 import { createLogger } from '../../../src/observability/logger.js';
 import { createTriggerReader } from '../../../src/services/caches.js';
 import { dedupeRunName } from '../../../src/services/dedupe-name.js';
-import { startRun } from '../../../src/services/start-run.js';
+import { findStartedRun, startRun } from '../../../src/services/start-run.js';
 import { tokenMatches, triggerToken } from '../../../src/services/trigger-token.js';
 import type { BacklogCount } from '../../../src/webhook/backlog.js';
 import { createWebhookRouter } from '../../../src/webhook/router.js';
@@ -51,7 +51,7 @@ export class WebhookServer {
   readonly effects: Effects = { creates: [], gets: 0, hmacs: 0, outcomes: [], http: [], log: [] };
   /** What the API server answers to a create; the object itself by default. */
   onCreate: (run: AgentRun, signal: AbortSignal | undefined) => Promise<AgentRun> = (run) => Promise.resolve(run);
-  onGet: () => Promise<unknown> = () => Promise.reject(new Error('no read expected'));
+  onGet: (name: string) => Promise<unknown> = () => Promise.reject(new Error('no read expected'));
   backlog: { agent: BacklogCount; box: BacklogCount; installation: BacklogCount } = {
     agent: { runs: 0, bytes: 0 },
     box: { runs: 0, bytes: 0 },
@@ -123,9 +123,9 @@ export class WebhookServer {
         effects.creates.push(run as unknown as AgentRun);
         return (await this.onCreate(run as unknown as AgentRun, options?.signal)) as unknown as T;
       },
-      get: async <T extends KubeObject>(): Promise<T> => {
+      get: async <T extends KubeObject>(_type: unknown, { name }: { name: string }): Promise<T> => {
         effects.gets += 1;
-        return (await this.onGet()) as T;
+        return (await this.onGet(name)) as T;
       },
     };
     return {
@@ -143,6 +143,7 @@ export class WebhookServer {
         installation: () => this.backlog.installation,
         isFinishedFull: () => false,
       },
+      findStartedRun: (request) => findStartedRun({ api, clock }, request),
       startRun: (request, signal) => startRun({ api, clock, lastOfSession: () => undefined }, request, signal),
       metrics: { called: (outcome) => void effects.outcomes.push(outcome) },
       http: { observe: ({ route, method, status }) => void effects.http.push({ route, method, status }) },
