@@ -40,6 +40,10 @@ export const QUEUE_REASONS = {
     nextStep: 'kubectl get workloads in the namespace of the Box shows what Kueue waits for.',
   },
   BoxNotReady: { cause: 'The Box is not Ready.', nextStep: 'Read the conditions: kubectl describe box.' },
+  WorkspaceNotReady: {
+    cause: 'The volume for the files of the agent is not there, and the run would lose what it writes.',
+    nextStep: 'Read condition WorkspacePersistent (kubectl describe agent); the run starts when the volume is there.',
+  },
   NoCapacity: {
     cause: 'The cluster had no room: quota refused the pod, or no node could take it. Nothing was executed.',
     nextStep: 'Add nodes or raise spec.quota of the Box; the run is tried again.',

@@ -196,8 +196,39 @@ export const Events: ResourceType<KubeEvent> = {
   namespaced: true,
 };
 
+export interface PersistentVolumeClaim extends KubeObject {
+  spec: {
+    accessModes?: string[];
+    storageClassName?: string;
+    resources?: { requests?: Record<string, string> };
+  };
+  status?: { phase?: 'Pending' | 'Bound' | 'Lost' };
+}
+export const PersistentVolumeClaims: ResourceType<PersistentVolumeClaim> = {
+  group: '',
+  version: 'v1',
+  kind: 'PersistentVolumeClaim',
+  plural: 'persistentvolumeclaims',
+  namespaced: true,
+};
+
+export interface StorageClass extends KubeObject {
+  provisioner?: string;
+}
+export const StorageClasses: ResourceType<StorageClass> = {
+  group: 'storage.k8s.io',
+  version: 'v1',
+  kind: 'StorageClass',
+  plural: 'storageclasses',
+  namespaced: false,
+};
+
 export interface KubeNode extends KubeObject {
-  status?: { conditions?: CoreCondition[] };
+  status?: {
+    conditions?: CoreCondition[];
+    /** What the container runtime can do; the handler without a name is the default one. */
+    runtimeHandlers?: { name?: string; features?: { userNamespaces?: boolean } }[];
+  };
 }
 export const Nodes: ResourceType<KubeNode> = {
   group: '',

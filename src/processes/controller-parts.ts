@@ -30,6 +30,7 @@ import type { ControllerPart } from '../controllers/common/controller-part.js';
 import * as informers from '../controllers/common/informers.js';
 import { createTotalsController } from '../controllers/totals/controller.js';
 import { Folder } from '../controllers/totals/fold.js';
+import { claimInformer, storageClassInformer } from '../controllers/workspace-volume/views.js';
 import { createWorkspaceController } from '../controllers/workspace/controller.js';
 import { isNotFound } from '../kube/errors.js';
 import type { Cache, Informer, InformerOptions, KubeApi } from '../kube/types.js';
@@ -57,6 +58,8 @@ export function createControllerCaches(open: InformerFactory) {
     probeJobs: open(probeJobInformer),
     pods: open(podInformer),
     nodes: open(nodeInformer),
+    claims: open(claimInformer),
+    storageClasses: open(storageClassInformer),
     namespaces: open(informers.namespaceInformer),
     serviceAccounts: open(informers.serviceAccountInformer),
     networkPolicies: open(informers.networkPolicyInformer),

@@ -1,5 +1,5 @@
 /** Whole runs: the real runner and the real tools process over a unix socket, against a gateway on loopback. */
-import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, readdir, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { FakeClock } from '../../test/builders/fake-clock.js';
 import { makeClaim, startFakeGateway } from '../../test/builders/fake-gateway.js';
@@ -95,6 +95,14 @@ async function makePod(options: FakeGatewayOptions = {}): Promise<Pod> {
 }
 
 const shell = (command: string) => ({ calls: [{ tool: 'shell', arguments: JSON.stringify({ command }) }] });
+
+test('outputs of old runs are removed from a workspace that outlives them', async () => {
+  const pod = await makePod();
+  for (let run = 0; run < 23; run++) await mkdir(join(pod.workspace, '.runs', `run-${run}`), { recursive: true });
+  await pod.startTools();
+  await eventually(() => pod.lines.some((line) => line.includes('outputs of old runs were removed')));
+  expect(await readdir(join(pod.workspace, '.runs'))).toHaveLength(20);
+});
 
 test('a short run is a claim, its model calls and a finish; its tools work in the workspace', async () => {
   const pod = await makePod({

@@ -12,6 +12,7 @@ import { createInstallationController } from '../../src/controllers/installation
 import type { Installation } from '../../src/controllers/installation/controller.js';
 import type { ControllerPart } from '../../src/controllers/common/controller-part.js';
 import * as informers from '../../src/controllers/common/informers.js';
+import { claimInformer, storageClassInformer } from '../../src/controllers/workspace-volume/views.js';
 import { createWorkspaceController } from '../../src/controllers/workspace/controller.js';
 import { objectKey } from '../../src/api/meta.js';
 import type { KubeObject, ResourceType } from '../../src/api/meta.js';
@@ -70,6 +71,8 @@ export async function startBaseControllers(server: TestApiServer): Promise<Runni
     memories: open(informers.memoryInformer),
     apiKeys: open(informers.apiKeyInformer),
     runs: open(runInformer),
+    claims: open(claimInformer),
+    storageClasses: open(storageClassInformer),
     namespaces: open(informers.namespaceInformer),
     serviceAccounts: open(informers.serviceAccountInformer),
     networkPolicies: open(informers.networkPolicyInformer),

@@ -19,6 +19,7 @@ import {
   workspaceInformer,
 } from '../../src/controllers/common/informers.js';
 import { Folder } from '../../src/controllers/totals/fold.js';
+import { claimInformer, storageClassInformer } from '../../src/controllers/workspace-volume/views.js';
 import { isRetrySoon } from '../../src/runtime/errors.js';
 import { FakeClock } from './fake-clock.js';
 import { recordingLog } from './log.js';
@@ -102,6 +103,8 @@ export class RunWorld {
       workspaces: this.api.informer(workspaceInformer),
       nodes: this.api.informer(nodeInformer),
       namespaces: this.api.informer(namespaceInformer),
+      claims: this.api.informer(claimInformer),
+      storageClasses: this.api.informer(storageClassInformer),
     };
     const workspaceOf = (box: string) => Promise.resolve(caches.boxes.get(box)?.spec.workspace);
     const folder = new Folder(this.api, workspaceOf);

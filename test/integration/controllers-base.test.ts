@@ -127,6 +127,8 @@ describe('base controllers', () => {
       pods: '50',
       'limits.cpu': '64',
       'limits.memory': '1Gi',
+      persistentvolumeclaims: '200',
+      'requests.storage': '1Ti',
     });
     expect((await server.api.get(LimitRanges, { namespace, name: 'boxwright-defaults' })).spec.limits).toHaveLength(1);
 

@@ -197,11 +197,31 @@ export const BoxSpec = z.object({
     })
     .prefault({})
     .describe('Resources of a run pod.'),
+  workspaceVolume: z
+    .object({
+      mode: z
+        .enum(['auto', 'persistent', 'ephemeral'])
+        .default('auto')
+        .describe(
+          '`persistent`: the files of an agent are kept between its runs on a volume of its own; runs wait while there is no StorageClass. `ephemeral`: they go with the pod of a run. `auto`: persistent where the cluster has a StorageClass for it.',
+        ),
+      size: z.string().max(16).default('5Gi').describe('Size of volumes that are made from now on.'),
+      storageClassName: z
+        .string()
+        .min(1)
+        .max(253)
+        .optional()
+        .describe('StorageClass of volumes that are made from now on; the default one of the cluster when absent.'),
+    })
+    .prefault({})
+    .describe('Where /workspace of the agents is; condition WorkspacePersistent of an agent says what came out of it.'),
   quota: z
     .object({
       pods: z.int().min(1).max(10_000).default(50).describe('Pods in the namespace.'),
       memory: z.string().max(16).default('64Gi').describe('Sum of memory limits in the namespace.'),
       cpu: z.string().max(16).default('64').describe('Sum of CPU limits in the namespace.'),
+      volumes: z.int().min(0).max(10_000).default(200).describe('Volume claims in the namespace.'),
+      storage: z.string().max(16).default('1Ti').describe('Sum of the sizes of volume claims in the namespace.'),
     })
     .prefault({})
     .describe('ResourceQuota of the namespace.'),

@@ -88,6 +88,11 @@ function watchRuns({ caches, archive }: RunDependencies, queue: RunQueue, enqueu
     caches.boxes.onChange((change) => {
       if (pauseChanged(change)) enqueueAll(liveRunsOf(caches, change.key), enqueue);
     }),
+    caches.claims.onChange(({ previous, current }) => {
+      const claim = current ?? previous;
+      if (claim === undefined) return;
+      enqueueAll(caches.runs.byIndex(LIVE_BY_AGENT, `${claim.namespace}/${claim.agent}`), enqueue);
+    }),
     caches.workspaces.onChange((change) => {
       if (!pauseChanged(change)) return;
       for (const box of caches.boxes.byIndex(BY_WORKSPACE, change.key)) {
@@ -147,6 +152,8 @@ function watchPlaces({ caches }: RunDependencies, queue: RunQueue, poke: () => v
     caches.workspaces.onChange((change) => {
       if (pauseChanged(change)) poke();
     }),
+    caches.claims.onChange(poke),
+    caches.storageClasses.onChange(poke),
     caches.pods.onChange(({ previous, current }) => {
       if (previous?.unschedulable !== undefined && current?.unschedulable === undefined) poke();
     }),
@@ -165,6 +172,8 @@ function boxChanged({ previous, current }: CacheChange<Box>): boolean {
     previous.spec.maxRunning !== current.spec.maxRunning ||
     previous.spec.maxRunningPerAgent !== current.spec.maxRunningPerAgent ||
     previous.spec.weight !== current.spec.weight ||
+    previous.spec.workspaceVolume.mode !== current.spec.workspaceVolume.mode ||
+    previous.spec.workspaceVolume.storageClassName !== current.spec.workspaceVolume.storageClassName ||
     pauseChanged({ key: current.metadata.name, previous, current })
   );
 }

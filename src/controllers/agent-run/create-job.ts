@@ -3,6 +3,7 @@ import type { QueueReason } from '../../api/reasons.js';
 import { Jobs } from '../../kube/core-types.js';
 import { KubeApiError, isAlreadyExists, isForbidden, isInvalid, isNotFound } from '../../kube/errors.js';
 import { ownedBy } from '../../kube/owner-references.js';
+import { mustWait } from '../workspace-volume/plan.js';
 import type { RunDependencies } from './dependencies.js';
 import { buildJob } from './job.js';
 import type { RunState } from './run-state.js';
@@ -14,21 +15,23 @@ export type CreateResult =
   /** A Job of another run has the name: one of a deleted namesake, which the garbage collector removes. */
   | { result: 'other-job' }
   /** Not now; the run waits. */
-  | { result: 'refused'; reason: Extract<QueueReason, 'NoCapacity' | 'BoxNotReady'> }
+  | { result: 'refused'; reason: Extract<QueueReason, 'NoCapacity' | 'BoxNotReady' | 'WorkspaceNotReady'> }
   /** Never. */
   | { result: 'invalid'; message: string };
 
 /** Rejects for what repeating can repair: no answer, missing rights, an installation that is not set up yet. */
 export async function createJob(
   deps: Pick<RunDependencies, 'api' | 'caches' | 'jobSettings' | 'budgets'>,
-  { run, box, uid }: RunState,
+  { run, box, uid, volume }: RunState,
   signal: AbortSignal,
 ): Promise<CreateResult> {
   if (box === undefined) return { result: 'refused', reason: 'BoxNotReady' };
+  if (volume === undefined || mustWait(volume)) return { result: 'refused', reason: 'WorkspaceNotReady' };
   const settings = await deps.jobSettings(signal);
   const previousRun = previousRunOf(run, deps.caches.runs.byIndex(BY_SESSION, sessionKeyOf(run)));
   const slice = deps.budgets?.admit(run);
-  const job = buildJob({ run, box, settings, slice, ...(previousRun === undefined ? {} : { previousRun }) });
+  const claimName = volume.use === 'claim' ? volume.claimName : undefined;
+  const job = buildJob({ run, box, settings, slice, claimName, ...(previousRun === undefined ? {} : { previousRun }) });
   try {
     await deps.api.create(Jobs, job, { signal });
     return { result: 'created' };

@@ -8,6 +8,7 @@ import type { Clock } from '../../runtime/clock.js';
 import type { AgentView } from '../common/informers.js';
 import type { ArchiveGate } from '../archive/gate.js';
 import type { BudgetLedger } from '../budget/ledger.js';
+import type { ClaimView, StorageClassView } from '../workspace-volume/views.js';
 import type { JobSettings } from './job.js';
 import type { RunMetrics } from './metrics.js';
 import type { JobView, NodeView, PodView, RunView } from './views.js';
@@ -22,6 +23,9 @@ export interface RunCaches {
   nodes: Cache<NodeView>;
   /** Namespaces of Boxes and Workspaces. */
   namespaces: Cache<Namespace>;
+  /** Volume claims of agents. */
+  claims: Cache<ClaimView>;
+  storageClasses: Cache<StorageClassView>;
 }
 
 export interface RunDependencies {

@@ -1,10 +1,11 @@
 /** Every way to hang that lies with the cluster has a detector (DESIGN 4, Bounds): on whole runs, driven by the clock. */
+import { Agents } from '../../api/v1alpha1/agent.js';
 import { AgentRuns } from '../../api/v1alpha1/agent-run.js';
 import type { AgentRun } from '../../api/v1alpha1/agent-run.js';
-import { Events, Jobs, Namespaces, Nodes, Pods } from '../../kube/core-types.js';
-import type { KubeNode, Pod } from '../../kube/core-types.js';
-import { LABEL_MANAGED_BY, MANAGED_BY } from '../../api/labels.js';
-import { NAMESPACE, makeBox, makePod, makeRun, scheduled } from '../../../test/builders/run-objects.js';
+import { Events, Jobs, Namespaces, Nodes, PersistentVolumeClaims, Pods } from '../../kube/core-types.js';
+import type { KubeNode, PersistentVolumeClaim, Pod } from '../../kube/core-types.js';
+import { LABEL_AGENT, LABEL_MANAGED_BY, LABEL_RUN, MANAGED_BY } from '../../api/labels.js';
+import { NAMESPACE, makeAgent, makeBox, makePod, makeRun, scheduled } from '../../../test/builders/run-objects.js';
 import { RunWorld } from '../../../test/builders/run-world.js';
 import { apiError } from '../../../test/builders/recording-api.js';
 
@@ -317,5 +318,96 @@ describe('the bound on the end of a cancelled run', () => {
     await world.settle();
     expect(world.writes()).toEqual(['patch jobs ada-1']);
     expect(world.ended).toEqual(['Cancelled']);
+  });
+});
+
+describe('the volume of an agent', () => {
+  const persistent = () => makeBox({ workspaceVolume: { mode: 'persistent', storageClassName: 'fast' } });
+  const claim = (status: PersistentVolumeClaim['status'] = {}, ownerUid = 'uid-agent-ada'): PersistentVolumeClaim => ({
+    apiVersion: 'v1',
+    kind: 'PersistentVolumeClaim',
+    metadata: {
+      name: 'ada-workspace',
+      namespace: NAMESPACE,
+      labels: { [LABEL_MANAGED_BY]: MANAGED_BY, [LABEL_AGENT]: 'ada' },
+      ownerReferences: [
+        { apiVersion: 'boxwright.dev/v1alpha1', kind: 'Agent', name: 'ada', uid: ownerUid, controller: true },
+      ],
+    },
+    spec: {},
+    status,
+  });
+  const stuckPod = (message: string) =>
+    makePod(
+      { conditions: [{ type: 'PodScheduled', status: 'False', reason: 'Unschedulable', message }] },
+      { labels: { [LABEL_RUN]: 'ada-1', [LABEL_AGENT]: 'ada' } },
+    );
+  const volumesOf = (world: RunWorld) =>
+    world.api.peek(Jobs, `${NAMESPACE}/ada-1`)?.spec.template.spec['volumes'] as { name: string }[];
+
+  it('that is not there keeps its runs waiting, and nobody else; they start when it is', async () => {
+    const world = await started(persistent());
+    expect(outcome(world)).toMatchObject({
+      phase: 'running',
+      reason: 'WorkspaceNotReady',
+      message: expect.stringContaining('condition WorkspacePersistent (kubectl describe agent)'),
+    });
+    expect(world.api.all(Jobs)).toEqual([]);
+
+    world.api.seed(PersistentVolumeClaims, claim({ phase: 'Pending' }));
+    await world.settle();
+    expect(volumesOf(world)).toContainEqual({
+      name: 'workspace',
+      persistentVolumeClaim: { claimName: 'ada-workspace' },
+    });
+  });
+
+  it('of another agent of that name is never used', async () => {
+    const world = await started(persistent());
+    world.api.seed(PersistentVolumeClaims, claim({ phase: 'Bound' }, 'uid-of-another'));
+    await world.pass(60);
+    expect(outcome(world).reason).toBe('WorkspaceNotReady');
+  });
+
+  it('is not waited for where files need not stay', async () => {
+    const world = await started(makeBox({ workspaceVolume: { mode: 'auto' } }));
+    expect(volumesOf(world)).toContainEqual({ name: 'workspace', emptyDir: { sizeLimit: '2Gi' } });
+  });
+
+  it('that no node can reach is named by the bound', async () => {
+    const world = new RunWorld({ box: persistent() });
+    world.api.seed(PersistentVolumeClaims, claim({ phase: 'Pending' }));
+    world.api.seed(AgentRuns, makeRun());
+    await world.settle();
+    world.api.seed(
+      Pods,
+      stuckPod('0/1 nodes are available: 1 node(s) did not find available persistent volumes to bind.'),
+    );
+    await world.settle();
+    await world.pass(901);
+    expect(outcome(world)).toMatchObject({
+      reason: 'NoCapacity',
+      message: expect.stringContaining(
+        'persistent volumes to bind. Volume claim ada-workspace has no volume: kubectl describe pvc ada-workspace -n bw-dev tells why.',
+      ),
+    });
+  });
+
+  it.each([
+    ['its volume is in the way', '0/2 nodes are available: 2 node(s) had volume node affinity conflict.', 1],
+    ['its node is full', '0/2 nodes are available: 1 Insufficient cpu, 1 node(s) did not match pod affinity rules.', 1],
+    ['the cluster is full', '0/2 nodes are available: 2 Insufficient cpu.', 0],
+  ])('holds back its agent alone, and a full cluster the Box: %s', async (_name, message, started) => {
+    const world = new RunWorld({ box: makeBox() });
+    world.api.seed(Agents, makeAgent({}, 'bob'));
+    world.api.seed(AgentRuns, makeRun());
+    await world.settle();
+    world.api.seed(Pods, stuckPod(message));
+    world.api.seed(AgentRuns, makeRun('ada-2'));
+    world.api.seed(AgentRuns, makeRun('bob-1', { spec: { agent: 'bob', agentUid: 'uid-agent-bob' } }));
+    await world.settle();
+    const jobs = world.api.all(Jobs).map(({ metadata }) => metadata.name);
+    expect(jobs).toEqual(['ada-1', ...(started === 1 ? ['bob-1'] : [])]);
+    expect(world.run('ada-2').status?.reason).toBe('NoCapacity');
   });
 });

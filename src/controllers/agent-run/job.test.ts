@@ -82,6 +82,41 @@ describe('the Job of a run', () => {
   });
 });
 
+describe('the files of an agent', () => {
+  const withClaim = buildJob({ run: makeRun(), box: makeBox(), settings: SETTINGS, claimName: 'ada-workspace' });
+  const pod = withClaim.spec.template.spec as unknown as ReturnType<typeof podOf>;
+
+  it('are on its volume claim, which tools alone mounts', () => {
+    expect(pod.volumes).toContainEqual({
+      name: 'workspace',
+      persistentVolumeClaim: { claimName: 'ada-workspace' },
+    });
+    const mounting = [...pod.initContainers, ...pod.containers].filter(({ volumeMounts }) =>
+      volumeMounts.some(({ name }) => name === 'workspace'),
+    );
+    expect(mounting.map(({ name }) => name)).toEqual(['tools']);
+  });
+
+  it('are given to the group of both containers without a walk through all of them', () => {
+    expect(pod.securityContext).toMatchObject({ fsGroup: 65532, fsGroupChangePolicy: 'OnRootMismatch' });
+    for (const { securityContext } of [...pod.initContainers, ...pod.containers]) {
+      expect(securityContext['runAsGroup']).toBe(65532);
+    }
+  });
+
+  it('bring runs that work at once to the same node; runs without a claim go anywhere', () => {
+    expect(pod['affinity']).toEqual({
+      podAffinity: {
+        requiredDuringSchedulingIgnoredDuringExecution: [
+          { labelSelector: { matchLabels: { 'boxwright.dev/agent': 'ada' } }, topologyKey: 'kubernetes.io/hostname' },
+        ],
+      },
+    });
+    expect(withClaim.spec.template.metadata?.labels).toMatchObject({ 'boxwright.dev/agent': 'ada' });
+    expect(podOf()).not.toHaveProperty('affinity');
+  });
+});
+
 describe('the pod of a run', () => {
   const pod = podOf();
   const all = [...pod.initContainers, ...pod.containers];

@@ -64,9 +64,12 @@ export interface JobInput {
   previousRun?: string;
   /** What the budgets leave to the run. */
   slice?: Slice | undefined;
+  /** The volume claim of the agent; without one its files go with the pod. */
+  claimName?: string | undefined;
 }
 
-export function buildJob({ run, box, settings, previousRun, slice }: JobInput): Job {
+export function buildJob(input: JobInput): Job {
+  const { run, box, previousRun, slice } = input;
   const labels = {
     [LABEL_MANAGED_BY]: MANAGED_BY,
     [LABEL_RUN]: run.metadata.name,
@@ -100,7 +103,7 @@ export function buildJob({ run, box, settings, previousRun, slice }: JobInput): 
       template: {
         // Meshes would inject a proxy that breaks the sidecar order and the egress rules.
         metadata: { labels, annotations: { 'sidecar.istio.io/inject': 'false', 'linkerd.io/inject': 'disabled' } },
-        spec: podSpec(run, box, settings),
+        spec: podSpec(input),
       },
     },
   };
@@ -133,7 +136,7 @@ function outerDeadlineSeconds(run: AgentRun, box: Box): number {
   );
 }
 
-function podSpec(run: AgentRun, box: Box, settings: JobSettings): Record<string, unknown> {
+function podSpec({ run, box, settings, claimName }: JobInput): Record<string, unknown> {
   return {
     restartPolicy: 'Never',
     serviceAccountName: RUNNER_SERVICE_ACCOUNT,
@@ -148,12 +151,21 @@ function podSpec(run: AgentRun, box: Box, settings: JobSettings): Record<string,
       runAsUser: RUNNER_UID,
       runAsGroup: POD_GID,
       fsGroup: POD_GID,
+      // A volume with many files is not walked through at every start.
+      fsGroupChangePolicy: 'OnRootMismatch',
       seccompProfile: { type: 'RuntimeDefault' },
     },
+    ...(claimName === undefined ? {} : { affinity: besideRunsOf(run.spec.agent) }),
     initContainers: [toolsContainer(box, settings)],
     containers: [runnerContainer(run, box, settings)],
-    volumes: volumes(box),
+    volumes: volumes(box, claimName),
   };
+}
+
+/** One node at a time mounts the volume: runs of the agent that work at once must meet there. The first one is free to choose. */
+function besideRunsOf(agent: string): Record<string, unknown> {
+  const term = { labelSelector: { matchLabels: { [LABEL_AGENT]: agent } }, topologyKey: 'kubernetes.io/hostname' };
+  return { podAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [term] } };
 }
 
 /** The agent's hands: hostile code runs here. No token, no gateway address. A native sidecar ends with `runner`. */
@@ -226,7 +238,11 @@ function resources(limits: Record<'memory' | 'cpu' | 'ephemeral-storage', string
   return { requests: { ...limits, cpu: small ? limits.cpu : '100m' }, limits };
 }
 
-function volumes(box: Box): Record<string, unknown>[] {
+function volumes(box: Box, claimName: string | undefined): Record<string, unknown>[] {
+  const workspace =
+    claimName === undefined
+      ? { emptyDir: { sizeLimit: box.spec.resources.ephemeralStorage } }
+      : { persistentVolumeClaim: { claimName } };
   const token = {
     serviceAccountToken: { audience: RUN_TOKEN_AUDIENCE, expirationSeconds: TOKEN_SECONDS, path: 'token' },
   };
@@ -234,7 +250,7 @@ function volumes(box: Box): Record<string, unknown>[] {
     { name: 'token', projected: { defaultMode: 0o440, sources: [token] } },
     { name: 'journal', emptyDir: { sizeLimit: '64Mi' } },
     { name: 'socket', emptyDir: { sizeLimit: '1Mi' } },
-    { name: 'workspace', emptyDir: { sizeLimit: box.spec.resources.ephemeralStorage } },
+    { name: 'workspace', ...workspace },
     { name: 'tools-tmp', emptyDir: { sizeLimit: box.spec.resources.ephemeralStorage } },
     { name: 'runner-tmp', emptyDir: { sizeLimit: '64Mi' } },
   ];

@@ -36,6 +36,7 @@ function decide(given: Case): Decision {
     job: job === null ? undefined : projectJob(makeJob(run, job, given.jobSpec)),
     pod: pod === undefined ? undefined : projectPod(pod),
     node: given.node === null ? undefined : (given.node ?? NODE),
+    unboundClaim: undefined,
     podRefusal: given.podRefusal,
     terminating: given.terminating ?? false,
     elapsed: { ended: endedFor * 1000, cancelling: cancellingFor * 1000, nodeGone: nodeGoneFor * 1000 },

@@ -37,6 +37,8 @@ export interface Observation {
   pod: PodView | undefined;
   /** The node of the pod. */
   node: NodeView | undefined;
+  /** The volume claim of the agent, while it has no volume. */
+  unboundClaim: string | undefined;
   /** What Kubernetes said when it created no pod for the Job; undefined when nobody asked, or nothing was said. */
   podRefusal: string | undefined;
   /** The namespace is being deleted. */
@@ -195,10 +197,14 @@ function claimBounds({ box }: Observation, startedAt: number): Bound[] {
   return [{ at: startedAt + seconds * 1000, decision: { do: 'finish', outcome } }];
 }
 
-function schedulingBounds({ box }: Observation, pod: PodView): Bound[] {
+function schedulingBounds({ box, unboundClaim }: Observation, pod: PodView): Bound[] {
   const seconds = box.spec.bounds.unschedulableSeconds;
   const why = pod.unschedulable === undefined ? '' : ` ${sentence(pod.unschedulable)}`;
-  const message = `No node took the pod within ${seconds} s.${why}`;
+  const unbound =
+    unboundClaim === undefined
+      ? ''
+      : ` Volume claim ${unboundClaim} has no volume: kubectl describe pvc ${unboundClaim} -n ${pod.namespace} tells why.`;
+  const message = `No node took the pod within ${seconds} s.${why}${unbound}`;
   return [{ at: pod.createdAt + seconds * 1000, decision: { do: 'requeue', message } }];
 }
 

@@ -84,7 +84,7 @@ export class RunReconciler {
 
   /** A Job is there, or was: every bound of DESIGN 4. */
   async #observe(state: RunState, signal: AbortSignal): Promise<ReconcileResult | void> {
-    const { run, job, pod, node, terminating, uid } = state;
+    const { run, job, pod, node, volume, terminating, uid } = state;
     const nodeGone = pod?.node !== undefined && node === undefined && !isPodEnded(pod);
     const decision = observe({
       run,
@@ -93,6 +93,7 @@ export class RunReconciler {
       node,
       terminating,
       box: state.box ?? WITHOUT_BOX,
+      unboundClaim: volume?.use === 'claim' && !volume.bound ? volume.claimName : undefined,
       podRefusal: await this.#podRefusal(state, signal),
       elapsed: {
         cancelling: this.#cancelling(state),
@@ -243,7 +244,8 @@ export class RunReconciler {
         // The run keeps its place, so that nobody tries again before the garbage collector had its time.
         return { requeueAfterMs: CACHE_LAG_MS };
       case 'refused':
-        this.#queue.pause(state.boxName, created.reason);
+        // A missing volume concerns one agent, and its own gate holds it back.
+        if (created.reason !== 'WorkspaceNotReady') this.#queue.pause(state.boxName, created.reason);
         this.#queue.giveBack(state.key);
         await this.#wait(run, created.reason, signal);
         return {};

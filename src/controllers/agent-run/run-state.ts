@@ -1,10 +1,13 @@
 /** Gather: everything that the caches know about one run, as one plain object. */
 import { isTrue } from '../../api/conditions.js';
+import { objectKey } from '../../api/meta.js';
 import { acceptedAt, boxNamespace, boxOfNamespace } from '../../api/names.js';
 import { isClaimed, isTerminal } from '../../api/run-status.js';
 import type { Box } from '../../api/v1alpha1/box.js';
 import type { AgentView } from '../common/informers.js';
 import { READY } from '../common/ready.js';
+import { claimNameOf, mustWait, planVolume } from '../workspace-volume/plan.js';
+import type { VolumePlan } from '../workspace-volume/plan.js';
 import type { Gate } from './admission.js';
 import type { RunCaches } from './dependencies.js';
 import type { QueueFacts, QueuedRun } from './run-queue.js';
@@ -25,6 +28,8 @@ export interface RunState {
   pod: PodView | undefined;
   /** The node of the pod. */
   node: NodeView | undefined;
+  /** Where the files of the agent are; undefined without agent or Box. */
+  volume: VolumePlan | undefined;
   /** The namespace is being deleted. */
   terminating: boolean;
 }
@@ -38,19 +43,32 @@ export function gather(caches: RunCaches, key: string): RunState | undefined {
   const uid = run.metadata.uid ?? '';
   const job = caches.jobs.get(key);
   const pod = podOf(run, caches.pods.byIndex(BY_RUN, key));
+  const agent = caches.agents.get(`${namespace}/${run.spec.agent}`);
+  const box = caches.boxes.get(boxName);
   return {
     key,
     run,
     uid,
     namespace,
     boxName,
-    box: caches.boxes.get(boxName),
-    agent: caches.agents.get(`${namespace}/${run.spec.agent}`),
+    box,
+    agent,
     job: job?.ownerUid === uid ? job : undefined,
     pod,
     node: pod?.node === undefined ? undefined : caches.nodes.get(pod.node),
+    volume: agent === undefined || box === undefined ? undefined : volumeOf(caches, agent, box),
     terminating: caches.namespaces.get(namespace)?.metadata.deletionTimestamp !== undefined,
   };
+}
+
+function volumeOf(caches: RunCaches, { metadata }: AgentView, box: Box): VolumePlan {
+  const { name, uid = '', namespace = '' } = metadata;
+  return planVolume({
+    agent: { name, uid },
+    settings: box.spec.workspaceVolume,
+    claim: caches.claims.get(`${namespace}/${claimNameOf(name)}`),
+    classes: caches.storageClasses.values(),
+  });
 }
 
 function podOf(run: RunView, pods: readonly PodView[]): PodView | undefined {
@@ -90,8 +108,21 @@ export function queueFacts(caches: RunCaches): QueueFacts {
       const { maxRunning, maxRunningPerAgent, weight = 1 } = box.spec;
       return { gate: boxGate(caches, box), maxRunning, maxRunningPerAgent, weight };
     },
-    agentGate: (box, agent) => agentGate(caches.agents.get(`${boxNamespace(box)}/${agent}`)),
+    agentGate: (box, name) => {
+      const key = `${boxNamespace(box)}/${name}`;
+      const agent = caches.agents.get(key);
+      return agentGate(agent) ?? volumeGate(caches, box, agent);
+    },
   };
+}
+
+/** A volume that is missing, or that no node with room can reach, holds back the runs of its agent and of nobody else. */
+function volumeGate(caches: RunCaches, boxName: string, agent: AgentView | undefined): Gate | undefined {
+  const box = caches.boxes.get(boxName);
+  if (agent === undefined || box === undefined) return undefined;
+  if (mustWait(volumeOf(caches, agent, box))) return 'WorkspaceNotReady';
+  const stuck = caches.pods.byIndex(UNSCHEDULABLE, objectKey(agent.metadata)).length > 0;
+  return stuck ? 'NoCapacity' : undefined;
 }
 
 function boxGate(caches: RunCaches, box: Box): Gate | undefined {

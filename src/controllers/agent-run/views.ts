@@ -3,7 +3,7 @@
  * dropped: memory is per projection, and there may be 50,000 finished runs.
  */
 import { parseSlice, type Slice } from '../../api/budget.js';
-import { ANNOTATION_BUDGET, FINALIZER_FOLD, LABEL_RUN } from '../../api/labels.js';
+import { ANNOTATION_BUDGET, FINALIZER_FOLD, LABEL_AGENT, LABEL_RUN } from '../../api/labels.js';
 import { slimMeta } from '../../api/meta.js';
 import { sessionIdOf } from '../../api/names.js';
 import { isTerminal } from '../../api/run-status.js';
@@ -32,7 +32,7 @@ export const BY_UID = 'uid';
 export const BY_RUN = 'run';
 /** Pods by their node. */
 export const BY_NODE = 'node';
-/** Pods that no node can take, by namespace. */
+/** Pods that no node can take, by namespace; where only the volume of their agent is in the way, by `<namespace>/<agent>`. */
 export const UNSCHEDULABLE = 'unschedulable';
 
 /** An AgentRun without its texts: `spec.message`, `spec.input`, `status.output` and `status.pending` are never in the cache. */
@@ -145,8 +145,9 @@ export interface PodView {
   uid: string;
   name: string;
   namespace: string;
-  /** The AgentRun, from the label. */
+  /** The AgentRun and its agent, from the labels. */
   run: string;
+  agent: string;
   createdAt: number;
   /** When the pod must be gone (it contains the grace period); undefined unless it is being deleted. */
   deletionAt: number | undefined;
@@ -178,6 +179,7 @@ export function projectPod(pod: Pod): PodView {
     name: pod.metadata.name,
     namespace: pod.metadata.namespace ?? '',
     run: pod.metadata.labels?.[LABEL_RUN] ?? '',
+    agent: pod.metadata.labels?.[LABEL_AGENT] ?? '',
     createdAt: Date.parse(pod.metadata.creationTimestamp ?? ''),
     deletionAt: timeOf(pod.metadata.deletionTimestamp),
     phase: pod.status?.phase ?? 'Pending',
@@ -191,6 +193,14 @@ export function projectPod(pod: Pod): PodView {
     runner: containerView(pod.status?.containerStatuses, RUNNER_CONTAINER),
     tools: containerView(pod.status?.initContainerStatuses, TOOLS_CONTAINER),
   };
+}
+
+/**
+ * Whether the scheduler names the volume of the agent, or the node that holds it, as what is in the way: other agents may
+ * still find room.
+ */
+export function isAboutVolume(unschedulable: string): boolean {
+  return /persistent ?volume|volume node affinity|pod affinity rules/i.test(unschedulable);
 }
 
 function containerView(statuses: readonly ContainerStatus[] | undefined, name: string): ContainerView {
@@ -239,6 +249,9 @@ export const podInformer: InformerOptions<Pod, PodView> = {
   indexes: {
     [BY_RUN]: (pod) => [`${pod.namespace}/${pod.run}`],
     [BY_NODE]: (pod) => (pod.node === undefined ? [] : [pod.node]),
-    [UNSCHEDULABLE]: (pod) => (pod.unschedulable === undefined ? [] : [pod.namespace]),
+    [UNSCHEDULABLE]: (pod) => {
+      if (pod.unschedulable === undefined) return [];
+      return [isAboutVolume(pod.unschedulable) ? agentIndexValue(pod.namespace, pod.agent) : pod.namespace];
+    },
   },
 };

@@ -7,21 +7,23 @@ import { AgentSkills } from '../../api/v1alpha1/agent-skill.js';
 import { AgentTriggers } from '../../api/v1alpha1/agent-trigger.js';
 import { Agents } from '../../api/v1alpha1/agent.js';
 import type { Agent } from '../../api/v1alpha1/agent.js';
-import { Boxes } from '../../api/v1alpha1/box.js';
+import { BoxSpec, Boxes } from '../../api/v1alpha1/box.js';
 import type { Box } from '../../api/v1alpha1/box.js';
 import { Workspaces } from '../../api/v1alpha1/workspace.js';
 import type { ResourceType } from '../../api/meta.js';
+import { PersistentVolumeClaims, StorageClasses } from '../../kube/core-types.js';
 import { createLogger } from '../../observability/logger.js';
 import { FakeClock } from '../../../test/builders/fake-clock.js';
 import { MemoryArchive } from '../../../test/builders/memory-archive.js';
 import { RecordingApi, apiError } from '../../../test/builders/recording-api.js';
 import * as informers from '../common/informers.js';
+import { claimInformer, storageClassInformer } from '../workspace-volume/views.js';
 import { createAgentController } from './controller.js';
 
 const apiVersion = 'boxwright.dev/v1alpha1';
 const signal = new AbortController().signal;
 
-function setup(slots = 1, archive?: MemoryArchive) {
+function setup(slots = 1, archive?: MemoryArchive, boxSpec: object = {}) {
   const clock = new FakeClock();
   const api = new RecordingApi({ clock });
   const seed = (type: ResourceType, metadata: KubeObject['metadata'], spec: object, status?: object) =>
@@ -33,7 +35,7 @@ function setup(slots = 1, archive?: MemoryArchive) {
       ...(status === undefined ? {} : { status }),
     } as KubeObject);
   seed(Workspaces, { name: 'acme' }, { slots });
-  seed(Boxes, { name: 'dev' }, { workspace: 'acme' });
+  seed(Boxes, { name: 'dev' }, BoxSpec.parse({ workspace: 'acme', ...boxSpec }));
   const caches = {
     agents: api.informer(informers.agentInformer),
     boxes: api.informer(informers.boxInformer),
@@ -42,6 +44,8 @@ function setup(slots = 1, archive?: MemoryArchive) {
     schedules: api.informer(informers.scheduleInformer),
     skills: api.informer(informers.skillInformer),
     memories: api.informer(informers.memoryInformer),
+    claims: api.informer(claimInformer),
+    storageClasses: api.informer(storageClassInformer),
     runs: api.informer({
       type: AgentRuns,
       project: ({ metadata, spec }) => ({ metadata, spec: { agent: spec.agent } }),
@@ -160,6 +164,138 @@ describe('an agent', () => {
     await api.replaceStatus(Boxes, { ...box, status: { conditions } });
     await drain();
     expect(agent('a')?.status?.active).toBe(false);
+  });
+});
+
+describe('the volume of an agent', () => {
+  const storageClass = (name: string, isDefault = true) => ({
+    apiVersion: 'storage.k8s.io/v1',
+    kind: 'StorageClass',
+    metadata: { name, annotations: { 'storageclass.kubernetes.io/is-default-class': String(isDefault) } },
+  });
+  const persistence = (agent: Agent | undefined) => findCondition(agent?.status?.conditions, 'WorkspacePersistent');
+
+  it('is claimed once, owned by the agent, in the default class of the cluster', async () => {
+    const { api, controller, seedAgent, drain, agent } = setup();
+    api.seed(StorageClasses, storageClass('standard'));
+    seedAgent('a', 0);
+    await drain();
+    expect(api.peek(PersistentVolumeClaims, 'bw-dev/a-workspace')).toMatchObject({
+      metadata: {
+        labels: { 'app.kubernetes.io/managed-by': 'boxwright', 'boxwright.dev/agent': 'a', 'boxwright.dev/box': 'dev' },
+        ownerReferences: [{ kind: 'Agent', name: 'a', uid: agent('a')?.metadata.uid, controller: true }],
+      },
+      spec: {
+        accessModes: ['ReadWriteOnce'],
+        storageClassName: 'standard',
+        resources: { requests: { storage: '5Gi' } },
+      },
+    });
+    expect(persistence(agent('a'))).toMatchObject({ status: 'True', reason: 'VolumePending' });
+    api.clearRecords();
+    await controller.reconcile('bw-dev/a', signal);
+    expect([...api.writes, ...api.reads]).toEqual([]);
+  });
+
+  it('is made when a StorageClass comes; until then a condition says that files are lost', async () => {
+    const { api, seedAgent, drain, agent } = setup();
+    seedAgent('a', 0);
+    await drain();
+    expect(persistence(agent('a'))).toMatchObject({ status: 'False', reason: 'NoStorageClass' });
+    api.seed(StorageClasses, storageClass('late'));
+    await drain();
+    expect(persistence(agent('a'))).toMatchObject({ status: 'True', reason: 'VolumePending' });
+    await api.patch(
+      PersistentVolumeClaims,
+      { namespace: 'bw-dev', name: 'a-workspace' },
+      { status: { phase: 'Bound' } },
+      { type: 'merge', subresource: 'status' },
+    );
+    await drain();
+    expect(persistence(agent('a'))).toMatchObject({ status: 'True', reason: 'VolumeBound' });
+  });
+
+  it('waits for a slot: an agent that does not run needs none', async () => {
+    const { api, seedAgent, drain, agent } = setup(0);
+    api.seed(StorageClasses, storageClass('standard'));
+    seedAgent('a', 0);
+    await drain();
+    expect(api.all(PersistentVolumeClaims)).toEqual([]);
+    expect(persistence(agent('a'))).toMatchObject({ status: 'False', reason: 'VolumeMissing' });
+  });
+
+  it('that the quota refuses is named, and tried again', async () => {
+    const { api, controller, seedAgent, drain, agent } = setup();
+    api.seed(StorageClasses, storageClass('standard'));
+    seedAgent('a', 0);
+    const error = apiError(403, 'Forbidden', 'exceeded quota: boxwright-quota, requested: persistentvolumeclaims=1');
+    api.failNext({ verb: 'create', resource: 'persistentvolumeclaims', error, times: 2 });
+    expect(await controller.reconcile('bw-dev/a', signal)).toEqual({ requeueAfterMs: 30_000 });
+    expect(persistence(agent('a'))).toMatchObject({
+      status: 'False',
+      reason: 'VolumeRefused',
+      message: expect.stringMatching(/exceeded quota: boxwright-quota.*raise spec.quota.volumes/s),
+    });
+    await controller.reconcile('bw-dev/a', signal);
+    await controller.reconcile('bw-dev/a', signal);
+    await drain();
+    expect(persistence(agent('a'))).toMatchObject({ status: 'True' });
+  });
+
+  it('is asked for again in a moment while Kubernetes has not counted the quota', async () => {
+    const { api, controller, seedAgent, agent } = setup();
+    api.seed(StorageClasses, storageClass('standard'));
+    seedAgent('a', 0);
+    const error = apiError(403, 'Forbidden', 'status unknown for quota: boxwright-quota, resources: requests.storage');
+    api.failNext({ verb: 'create', resource: 'persistentvolumeclaims', error });
+    expect(await controller.reconcile('bw-dev/a', signal)).toEqual({ requeueAfterMs: 1_000 });
+    expect(persistence(agent('a'))).toMatchObject({ status: 'False', reason: 'VolumeMissing' });
+  });
+
+  it('is never one that somebody else made', async () => {
+    const { api, seed, controller, seedAgent, drain, agent } = setup();
+    api.seed(StorageClasses, storageClass('standard'));
+    seed(PersistentVolumeClaims, { name: 'a-workspace', namespace: 'bw-dev' }, {});
+    seedAgent('a', 0);
+    await drain();
+    expect(persistence(agent('a'))).toMatchObject({ status: 'False', reason: 'VolumeForeign' });
+    await api.delete(Agents, { namespace: 'bw-dev', name: 'a' });
+    await controller.reconcile('bw-dev/a', signal);
+    expect(agent('a')).toBeUndefined();
+    expect(api.peek(PersistentVolumeClaims, 'bw-dev/a-workspace')).toBeDefined();
+  });
+
+  it('goes with the agent, also when a pod still holds it, and also before a cache shows it', async () => {
+    const { api, controller, seedAgent, drain, agent } = setup();
+    api.seed(StorageClasses, storageClass('standard'));
+    seedAgent('a', 0);
+    await drain();
+    const claim = api.peek(PersistentVolumeClaims, 'bw-dev/a-workspace');
+    api.vanish(PersistentVolumeClaims, 'bw-dev/a-workspace');
+    await drain();
+    api.vanish(PersistentVolumeClaims, 'bw-dev/a-workspace');
+    await api.delete(Agents, { namespace: 'bw-dev', name: 'a' });
+    if (claim !== undefined) {
+      const labels = {};
+      const finalizers = ['kubernetes.io/pvc-protection'];
+      api.seed(PersistentVolumeClaims, { ...claim, metadata: { ...claim.metadata, labels, finalizers } });
+    }
+    await controller.reconcile('bw-dev/a', signal);
+    expect(agent('a')).toBeUndefined();
+    const left = api.peek(PersistentVolumeClaims, 'bw-dev/a-workspace');
+    expect(left?.metadata.deletionTimestamp).toBeDefined();
+  });
+
+  it('stays when the Box changes to ephemeral', async () => {
+    const { api, seedAgent, drain, agent } = setup();
+    api.seed(StorageClasses, storageClass('standard'));
+    seedAgent('a', 0);
+    await drain();
+    const body = { spec: { workspaceVolume: { mode: 'ephemeral' } } };
+    await api.patch(Boxes, { name: 'dev' }, body, { type: 'merge' });
+    await drain();
+    expect(persistence(agent('a'))).toMatchObject({ status: 'False', reason: 'Ephemeral' });
+    expect(api.peek(PersistentVolumeClaims, 'bw-dev/a-workspace')).toBeDefined();
   });
 });
 

@@ -28,10 +28,13 @@ import type { AgentChildView, AgentView } from '../common/informers.js';
 import { setReady } from '../common/ready.js';
 import { patchStatus } from '../common/status-patch.js';
 import { AgentDirectory } from './directory.js';
+import { removeClaim } from '../workspace-volume/claim.js';
+import type { ClaimView, StorageClassView } from '../workspace-volume/views.js';
 import { agentStatus, handleConditions, whyNotReady } from './status.js';
+import { ensureWorkspace, watchWorkspaces } from './workspace.js';
 
 export interface AgentDependencies {
-  api: Pick<KubeApi, 'patch' | 'delete'>;
+  api: Pick<KubeApi, 'get' | 'create' | 'patch' | 'delete'>;
   clock: Clock;
   log: Logger;
   /** Absent without an archive. */
@@ -45,6 +48,8 @@ export interface AgentDependencies {
     skills: Cache<AgentChildView>;
     memories: Cache<AgentChildView>;
     runs: Cache<AgentChildView>;
+    claims: Cache<ClaimView>;
+    storageClasses: Cache<StorageClassView>;
   };
 }
 
@@ -63,7 +68,7 @@ export function createAgentController(deps: AgentDependencies): ControllerPart {
   return {
     name: 'agent',
     workers: 4,
-    watch: (enqueue) => all([directory.watch(enqueue), watchChildren(deps, enqueue)]),
+    watch: (enqueue) => all([directory.watch(enqueue), watchChildren(deps, enqueue), watchWorkspaces(deps, enqueue)]),
     async reconcile(key, signal): Promise<ReconcileResult | void> {
       directory.refresh();
       const agent = deps.caches.agents.get(key);
@@ -100,7 +105,7 @@ function childrenOf(caches: AgentDependencies['caches']): readonly [ResourceType
   ];
 }
 
-/** deleted? -> finalizer -> slot, handle and Ready. */
+/** deleted? -> finalizer -> slot, handle and Ready -> volume of its workspace. */
 function agentSteps(deps: AgentDependencies): readonly AgentStep[] {
   return [
     {
@@ -122,14 +127,15 @@ function agentSteps(deps: AgentDependencies): readonly AgentStep[] {
         const conditions = handleConditions(draft, standing, isoNow(deps.clock));
         draft.status = { ...agentStatus(draft, standing), conditions };
         setReady(draft, whyNotReady(draft, standing), deps.clock);
-        return DONE;
+        return CONTINUE;
       },
     },
+    { name: 'workspace', run: (draft, _directory, signal) => ensureWorkspace(deps, draft, signal) },
   ];
 }
 
 /**
- * Its objects first, so that every run is counted while the agent is there; then what the archive has of it. A run
+ * Its objects first, so that every run is counted while the agent is there; then what the archive has of it and its files. A run
  * that is created in the last moment outlives the agent; the run controller ends it as AgentNotFound, and it counts for
  * Box and Workspace.
  */
@@ -148,6 +154,7 @@ async function finalizeAgent(deps: AgentDependencies, draft: AgentView, signal: 
     return requeueAfter(DELETION_RECHECK_MS);
   }
   if (!(await purgeArchive(deps, draft, signal))) return requeueAfter(ARCHIVE_RETRY_MS);
+  await removeClaim(api, draft, signal);
   await releaseFinalizer(api, Agents, draft, signal);
   deps.log.info({ namespace: draft.metadata.namespace, agent: draft.metadata.name }, 'agent released');
   return DONE;

@@ -52,7 +52,13 @@ test('the objects in it come from the spec', () => {
     metadata: metadata('boxwright-runner'),
     automountServiceAccountToken: false,
   });
-  expect(resourceQuota.spec.hard).toEqual({ pods: '3', 'limits.cpu': '2', 'limits.memory': '4Gi' });
+  expect(resourceQuota.spec.hard).toEqual({
+    pods: '3',
+    'limits.cpu': '2',
+    'limits.memory': '4Gi',
+    persistentvolumeclaims: '200',
+    'requests.storage': '1Ti',
+  });
   const amounts = { cpu: '1', memory: '1Gi', 'ephemeral-storage': '2Gi' };
   expect(limitRange.spec.limits).toEqual([{ type: 'Container', default: amounts, defaultRequest: amounts }]);
   expect(networkPolicies.map((policy) => policy.metadata)).toEqual([
@@ -116,6 +122,11 @@ describe('network policies', () => {
 test.each([
   ['none', {}, []],
   ['a word', { quota: { memory: 'lots' } }, ['spec.quota.memory']],
+  [
+    'storage',
+    { quota: { storage: 'much' }, workspaceVolume: { size: '5 GB' } },
+    ['spec.quota.storage', 'spec.workspaceVolume.size'],
+  ],
   [
     'zero and a negative one',
     { quota: { cpu: '0' }, resources: { cpu: '-1', runnerMemory: '0' } },

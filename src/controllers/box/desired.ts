@@ -109,11 +109,13 @@ export function desiredObjects(box: Box, settings: NetworkSettings): BoxObjects 
 }
 
 /** The fields that hold no amount; the API server would refuse quota and limits with a message about other objects. */
-export function wrongAmounts(spec: Pick<Box['spec'], 'quota' | 'resources'>): string[] {
-  const { quota, resources } = spec;
+export function wrongAmounts(spec: Pick<Box['spec'], 'quota' | 'resources' | 'workspaceVolume'>): string[] {
+  const { quota, resources, workspaceVolume } = spec;
   const amounts = {
     'spec.quota.cpu': quota.cpu,
     'spec.quota.memory': quota.memory,
+    'spec.quota.storage': quota.storage,
+    'spec.workspaceVolume.size': workspaceVolume.size,
     'spec.resources.cpu': resources.cpu,
     'spec.resources.memory': resources.memory,
     'spec.resources.runnerMemory': resources.runnerMemory,
@@ -125,8 +127,14 @@ export function wrongAmounts(spec: Pick<Box['spec'], 'quota' | 'resources'>): st
 }
 
 function quotaOf(box: Box): Record<string, string> {
-  const { pods, cpu, memory } = box.spec.quota;
-  return { pods: String(pods), 'limits.cpu': cpu, 'limits.memory': memory };
+  const { pods, cpu, memory, volumes, storage } = box.spec.quota;
+  return {
+    pods: String(pods),
+    'limits.cpu': cpu,
+    'limits.memory': memory,
+    persistentvolumeclaims: String(volumes),
+    'requests.storage': storage,
+  };
 }
 
 /** Without limits of its own a container would be refused by the quota. Run pods state all of theirs. */

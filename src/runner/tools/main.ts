@@ -6,8 +6,10 @@ import { TOOLS_SOCKET, WORKSPACE_DIR } from '../../protocol/pod.js';
 import type { Clock } from '../../runtime/clock.js';
 import { systemClock } from '../../runtime/clock.js';
 import { createRunnerLog, errorKind } from '../log.js';
+import type { RunnerLog } from '../log.js';
 import { createToolExecutor } from './executor.js';
 import { killGroup, readProcessGroups, superviseProcesses } from './process-supervisor.js';
+import { pruneRunLogs } from './run-logs.js';
 import { listenForCalls } from './server.js';
 
 export interface ToolsDeps {
@@ -37,6 +39,7 @@ export async function runTools(_env: NodeJS.ProcessEnv, deps: ToolsDeps = system
     const execute = createToolExecutor({ workspace: deps.paths.workspace, clock: deps.clock });
     const server = await listenForCalls({ socketPath: deps.paths.socket, execute, clock: deps.clock, log });
     log.info({}, 'tools are ready');
+    forgetOldLogs(deps.paths.workspace, log);
     await superviseProcesses({
       clock: deps.clock,
       log,
@@ -50,4 +53,14 @@ export async function runTools(_env: NodeJS.ProcessEnv, deps: ToolsDeps = system
     log.error({ failure: errorKind(error) }, 'tools cannot serve');
     return 1;
   }
+}
+
+/** Beside the calls: a volume with many files must not delay the run. */
+function forgetOldLogs(workspace: string, log: RunnerLog): void {
+  pruneRunLogs(workspace).then(
+    (runs) => {
+      if (runs.length > 0) log.info({ runs: runs.length }, 'outputs of old runs were removed');
+    },
+    (error: unknown) => log.warn({ failure: errorKind(error) }, 'outputs of old runs could not be removed'),
+  );
 }

@@ -2,6 +2,7 @@
 import { closeSync, constants, mkdirSync, openSync, realpathSync, writeSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { decodeWhole } from '../json-cut.js';
+import { RUN_LOGS_DIR } from './run-logs.js';
 
 /** Shown to the model: half head, half tail. */
 export const MAX_SHOWN_BYTES = 30_000;
@@ -99,7 +100,7 @@ export function openOutputLog(workspace: string, run: string, call: number): Out
 function createLog(workspace: string, run: string, call: number): { descriptor: number; path: string } {
   const root = realpathSync(workspace);
   let directory = root;
-  for (const name of ['.runs', run]) {
+  for (const name of [RUN_LOGS_DIR, run]) {
     directory = join(directory, name);
     mkdirSync(directory, { recursive: true });
     // The agent may have planted a link here: make and write only where the path really is what it says.

@@ -1,0 +1,118 @@
+/** The step of an Agent that gives it its volume, and says in condition WorkspacePersistent what came out of it. */
+import { isDeepStrictEqual } from 'node:util';
+import { setCondition } from '../../api/conditions.js';
+import { objectKey } from '../../api/meta.js';
+import { boxNamespace, boxOfNamespace } from '../../api/names.js';
+import type { Box } from '../../api/v1alpha1/box.js';
+import type { Cache, KubeApi } from '../../kube/types.js';
+import type { Clock } from '../../runtime/clock.js';
+import { isoNow } from '../../runtime/clock.js';
+import { CONTINUE, continueAndRequeueAfter } from '../../runtime/steps.js';
+import type { StepResult } from '../../runtime/steps.js';
+import { all } from '../common/controller-part.js';
+import { BY_NAMESPACE } from '../common/informers.js';
+import type { AgentView } from '../common/informers.js';
+import { desiredClaim, makeClaim } from '../workspace-volume/claim.js';
+import { claimNameOf, planVolume } from '../workspace-volume/plan.js';
+import type { VolumePlan } from '../workspace-volume/plan.js';
+import { projectClaim } from '../workspace-volume/views.js';
+import type { ClaimView, StorageClassView } from '../workspace-volume/views.js';
+
+export const WORKSPACE_PERSISTENT = 'WorkspacePersistent';
+
+/** Nobody tells when a quota was raised or a claim of somebody else is gone. */
+const REFUSED_RECHECK_MS = 30_000;
+const QUOTA_COUNTED_MS = 1_000;
+
+export interface WorkspaceDependencies {
+  api: Pick<KubeApi, 'create' | 'get'>;
+  clock: Clock;
+  caches: {
+    agents: Cache<AgentView>;
+    boxes: Cache<Box>;
+    claims: Cache<ClaimView>;
+    storageClasses: Cache<StorageClassView>;
+  };
+}
+
+/** Calls back with the agents whose volume an event may change. */
+export function watchWorkspaces({ caches }: WorkspaceDependencies, enqueue: (key: string) => void): () => void {
+  const enqueueAll = (agents: Iterable<AgentView>) => {
+    for (const { metadata } of agents) enqueue(objectKey(metadata));
+  };
+  return all([
+    caches.claims.onChange(({ previous, current }) => {
+      const claim = current ?? previous;
+      if (claim !== undefined) enqueue(`${claim.namespace}/${claim.agent}`);
+    }),
+    caches.storageClasses.onChange(({ previous, current }) => {
+      if (!isDeepStrictEqual(previous, current)) enqueueAll(caches.agents.values());
+    }),
+    caches.boxes.onChange(({ key, previous, current }) => {
+      if (isDeepStrictEqual(previous?.spec.workspaceVolume, current?.spec.workspaceVolume)) return;
+      enqueueAll(caches.agents.byIndex(BY_NAMESPACE, boxNamespace(key)));
+    }),
+  ]);
+}
+
+/** Makes the claim of an active agent when its Box wants one. One that is there stays, whatever becomes of Box and slot. */
+export async function ensureWorkspace(
+  deps: WorkspaceDependencies,
+  draft: AgentView,
+  signal: AbortSignal,
+): Promise<StepResult> {
+  const box = deps.caches.boxes.get(boxOfNamespace(draft.metadata.namespace ?? '') ?? '');
+  if (box === undefined) return CONTINUE;
+  const plan = planFor(deps, draft, box);
+  if (plan.use !== 'create' || draft.status?.active !== true) {
+    showPlan(draft, plan, deps.clock);
+    return CONTINUE;
+  }
+  const made = await makeClaim(deps.api, desiredClaim(draft, box, plan.storageClassName), signal);
+  if (made.result === 'made') {
+    showPlan(draft, planFor(deps, draft, box, projectClaim(made.claim)), deps.clock);
+    return CONTINUE;
+  }
+  if (made.result === 'not-yet') {
+    showPlan(draft, plan, deps.clock);
+    return continueAndRequeueAfter(QUOTA_COUNTED_MS);
+  }
+  showPlan(draft, made.result === 'taken' ? taken(draft) : refused(made.message), deps.clock);
+  return continueAndRequeueAfter(REFUSED_RECHECK_MS);
+}
+
+function planFor({ caches }: WorkspaceDependencies, agent: AgentView, box: Box, claim?: ClaimView): VolumePlan {
+  const { name, namespace, uid = '' } = agent.metadata;
+  return planVolume({
+    agent: { name, uid },
+    settings: box.spec.workspaceVolume,
+    claim: claim ?? caches.claims.get(`${namespace ?? ''}/${claimNameOf(name)}`),
+    classes: caches.storageClasses.values(),
+  });
+}
+
+type Shown = Pick<VolumePlan, 'reason' | 'message'> & { use?: VolumePlan['use'] };
+
+function taken({ metadata }: AgentView): Shown {
+  const name = claimNameOf(metadata.name);
+  const next = `delete it, or rename the agent; runs wait until then`;
+  return { reason: 'VolumeForeign', message: `volume claim ${name} was not made for this agent: ${next}` };
+}
+
+function refused(message: string): Shown {
+  const next =
+    'raise spec.quota.volumes or spec.quota.storage of the Box when the quota is used up; runs wait until then';
+  return { reason: 'VolumeRefused', message: `Kubernetes refused the volume claim (${message}): ${next}` };
+}
+
+function showPlan(draft: AgentView, { use, reason, message }: Shown, clock: Clock): void {
+  const { generation } = draft.metadata;
+  const input = {
+    type: WORKSPACE_PERSISTENT,
+    status: use === 'claim' ? ('True' as const) : ('False' as const),
+    reason,
+    message,
+    ...(generation === undefined ? {} : { observedGeneration: generation }),
+  };
+  draft.status = { ...draft.status, conditions: setCondition(draft.status?.conditions, input, isoNow(clock)) };
+}
