@@ -1,12 +1,14 @@
-// Bundles the product into dist/: boxwright.mjs and its chunks, libraries included. The image holds nothing else of ours,
+// Bundles the product into dist/ (or the folder that is named): boxwright.mjs and its chunks, libraries included. The image holds nothing else of ours,
 // and a run pod starts faster from few files.
 import { build } from 'esbuild';
 import { rmSync } from 'node:fs';
 
-rmSync('dist', { recursive: true, force: true });
+const [outdir = 'dist'] = process.argv.slice(2);
+
+rmSync(outdir, { recursive: true, force: true });
 await build({
   entryPoints: { boxwright: 'src/main.ts' },
-  outdir: 'dist',
+  outdir,
   outExtension: { '.js': '.mjs' },
   bundle: true,
   // Each process loads only its own code: the runner must not pay for express or the Kubernetes client.

@@ -14,6 +14,9 @@ export const USAGE_WAIT_MS = 120_000;
 const STOPPED_GRACE_SECONDS = 5;
 
 export class Settler {
+  /** UIDs of runs whose Job got its TTL by a write that the cache does not show yet. */
+  readonly #ttlWritten = new Set<string>();
+
   constructor(
     private readonly deps: Pick<RunDependencies, 'clock' | 'fold' | 'archive'>,
     private readonly writer: RunWriter,
@@ -27,7 +30,8 @@ export class Settler {
   }
 
   /** The TTL after the outcome, once; a Job that should have ended by now is deleted. */
-  async #settleJob({ job, run, box }: RunState, deleting: boolean, signal: AbortSignal): Promise<ReconcileResult> {
+  async #settleJob({ job, run, box, uid }: RunState, deleting: boolean, signal: AbortSignal): Promise<ReconcileResult> {
+    if (job === undefined || job.hasTtl || deleting) this.#ttlWritten.delete(uid);
     if (job === undefined || job.deleting) return {};
     const seconds = graceSeconds(run, box?.spec.bounds.terminationSeconds ?? 0);
     const left = Date.parse(run.status?.finishedAt ?? '') + seconds * 1000 - this.deps.clock.now();
@@ -35,7 +39,10 @@ export class Settler {
       await this.writer.deleteJob(job, signal);
       return {};
     }
-    if (!job.hasTtl) await this.writer.setTtl(job, signal);
+    if (!job.hasTtl && !this.#ttlWritten.has(uid)) {
+      await this.writer.setTtl(job, signal);
+      this.#ttlWritten.add(uid);
+    }
     return job.ended === undefined ? { requeueAfterMs: left } : {};
   }
 

@@ -1,0 +1,12 @@
+/** A port of this machine that nobody listens on. */
+import { createServer } from 'node:net';
+import type { AddressInfo } from 'node:net';
+
+/** Somebody else may take it before its user does; tests live with that. */
+export async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await new Promise((resolve) => server.once('listening', resolve));
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}

@@ -1,0 +1,128 @@
+/**
+ * What the three processes ask of the API server, counted request by request: nothing while nothing happens, whatever is
+ * looked at again, and for a run what DESIGN 4 says and no more.
+ */
+import { AgentMemories } from '../../src/api/v1alpha1/agent-memory.js';
+import { AgentRuns } from '../../src/api/v1alpha1/agent-run.js';
+import { Jobs, Pods } from '../../src/kube/core-types.js';
+import { eventually } from '../builders/api-server.js';
+import { FakeNode } from '../builders/fake-node.js';
+import { Installation } from '../builders/installation.js';
+import type { ProcessName } from '../builders/installation.js';
+
+const RESYNC_SECONDS = 1;
+const AGENT = 'lab.ada';
+const NAMES = ['api', 'gateway', 'controller'] as const;
+
+let installation: Installation;
+let node: FakeNode;
+let url: string;
+
+beforeAll(async () => {
+  const resync = { BOXWRIGHT_RESYNC_SECONDS: String(RESYNC_SECONDS) };
+  installation = await Installation.start({ env: { api: resync, gateway: resync, controller: resync } });
+  const { server, gatewayPort } = installation;
+  node = new FakeNode({ server, gatewayPort, callsModel: true });
+  await node.start();
+  await installation.createBox({ name: 'lab', agents: ['ada', 'bob'] });
+  url = await installation.createTrigger(AGENT, 'Hook');
+  await oneOfEachKind();
+}, 1_200_000);
+
+afterAll(async () => {
+  await node.stop();
+  await installation.stop();
+}, 120_000);
+
+/** So that a resync has something of every kind to look at. */
+async function oneOfEachKind(): Promise<void> {
+  await installation.tool('upsert_schedule', { agentId: AGENT, name: 'Yearly', body: 'go', cron: '0 0 1 1 *' });
+  await installation.tool('upsert_skill', { agentId: AGENT, name: 'tidy', description: 'Tidies up.', body: 'Tidy.' });
+  await installation.tool('create_template', { name: 'Pair', agentIds: [AGENT] });
+  await installation.create(AgentMemories, { namespace: 'bw-lab', name: 'note' }, { agent: 'ada', text: 'a note' });
+  await installation.tool('send_message', { agentId: AGENT, message: '/say hello', waitSeconds: 60 });
+}
+
+/** What keeps the Lease and the watches, and the addresses of our two Services, read once a minute at most. */
+const BACKGROUND = /^(watch \w+|(get|update) leases|get services)$/;
+
+/** `<verb> <resource>` of every request since clear() but the background's. */
+function requests(name: ProcessName): string[] {
+  const all = installation.proxies[name].requests.map(({ verb, resource }) => `${verb} ${resource}`);
+  return all.filter((request) => !BACKGROUND.test(request));
+}
+
+function clear(): void {
+  for (const name of NAMES) installation.proxies[name].clear();
+}
+
+/** Resolves after the controllers have looked at everything so many times. */
+async function resyncs(times: number): Promise<void> {
+  const looks = () =>
+    installation.processes.controller.metric('boxwright_controller_reconcile_total', { controller: 'agent-run' });
+  const before = await looks();
+  // A run is looked at for itself, for its Job and for its pod.
+  const { api } = installation.server;
+  const lists = [await api.list(AgentRuns), await api.list(Jobs), await api.list(Pods, { namespace: 'bw-lab' })];
+  const each = lists.reduce((sum, { items }) => sum + items.length, 0);
+  await eventually(async () => (await looks()) >= before + times * each, 'the controller looks at nothing again');
+}
+
+/** Longer than the 5 s for which counts for kubectl are held back. */
+const LOOKS = 8;
+
+/** Resolves when so many resyncs went by without a request. */
+async function settled(): Promise<void> {
+  let last: string[] = [];
+  const atRest = async () => {
+    clear();
+    await resyncs(LOOKS);
+    last = NAMES.flatMap((name) => requests(name).map((request) => `${name}: ${request}`));
+    return last.length === 0;
+  };
+  await eventually(atRest, 'they never come to rest', 60_000).catch((error: unknown) => {
+    throw new Error(`${String(error)}: ${last.join(', ')}`);
+  });
+}
+
+test('while nothing happens there are Lease renewals and open watches and no other request, resync after resync', async () => {
+  await settled();
+  clear();
+  const watches = NAMES.map((name) => installation.proxies[name].openWatches);
+  await resyncs(LOOKS);
+  expect(NAMES.flatMap(requests)).toEqual([]);
+  expect(NAMES.map((name) => installation.proxies[name].count('watch'))).toEqual([0, 0, 0]);
+  expect(NAMES.map((name) => installation.proxies[name].openWatches)).toEqual(watches);
+  expect(installation.proxies.controller.count('update', 'leases')).toBeGreaterThan(0);
+  expect(installation.proxies.controller.count('get', 'services')).toBeLessThanOrEqual(2);
+}, 120_000);
+
+test('a webhook is one write and no read; its run is status 2, chunk 1, Job 1, TTL 1', async () => {
+  await settled();
+  clear();
+  const response = await fetch(url, { method: 'POST', body: '{"a":1}' });
+  expect(response.status).toBe(202);
+  expect(requests('api')).toEqual(['create agentruns']);
+  const { runId } = (await response.json()) as { runId: string };
+  await installation.waitFor(AgentRuns, { namespace: 'bw-lab', name: runId }, ({ status }) => status?.phase === 'done');
+  await installation.waitFor(
+    Jobs,
+    { namespace: 'bw-lab', name: runId },
+    ({ spec }) => spec.ttlSecondsAfterFinished === 600,
+  );
+
+  expect(requests('api')).toEqual(['create agentruns']);
+  expect(requests('gateway').sort()).toEqual([
+    'create agentrunchunks',
+    'create tokenreviews',
+    'update agentruns/status',
+    'update agentruns/status',
+  ]);
+  // Beside them the counts for kubectl, at most one write in 5 s an owner.
+  const mirrored = ['patch agents/status', 'patch agenttriggers/status', 'patch boxes/status'];
+  expect(requests('controller').filter((one) => !mirrored.includes(one))).toEqual(['create jobs', 'patch jobs']);
+}, 120_000);
+
+test('logged no error', () => {
+  expect([...installation.errors, ...node.errors]).toEqual([]);
+});
