@@ -3,11 +3,11 @@
  * are made inside the transaction, so that poolers which share connections (PgBouncer) work as well.
  */
 import { DatabaseError, Pool } from 'pg';
-import type { PoolClient } from 'pg';
+import type { PoolClient, QueryConfig } from 'pg';
 import type { Logger } from '../observability/logger.js';
 import type { Clock } from '../runtime/clock.js';
 import type { ArchiveMetrics } from './metrics.js';
-import { MIGRATIONS, MIGRATIONS_TABLE } from './migrations.js';
+import { MIGRATIONS, MIGRATIONS_TABLE, TABLES_VERSION } from './migrations.js';
 import { ArchiveUnavailableError } from './types.js';
 
 /** Longest wait for a connection, a free one of the pool or a new one. */
@@ -19,6 +19,8 @@ const ANSWER_MS = STATEMENT_MS + 2_000;
 const IDLE_MS = 30_000;
 /** After a failure calls fail at once for so long. */
 const REST_MS = 5_000;
+/** Longest step of a migration: an index of a large table takes its time, and only archiving waits for it. */
+const MIGRATION_MS = 30 * 60_000;
 /** Any number that nobody else uses: two processes never migrate at once. */
 const MIGRATION_LOCK = 7_021_310_451_827;
 
@@ -35,6 +37,13 @@ export interface DatabaseOptions {
   metrics: ArchiveMetrics;
   /** Most connections. */
   connections: number;
+  /** Whether this process makes and updates the tables; the others only read, with the rights of a user who may not more. */
+  makesTables: boolean;
+}
+
+/** The tables are not there yet: nothing was archived. */
+export class NoTablesError extends Error {
+  override readonly name = 'NoTablesError';
 }
 
 export interface Call {
@@ -47,7 +56,7 @@ export interface Call {
 export class Database {
   readonly #options: DatabaseOptions;
   readonly #pool: Pool;
-  #migrated = false;
+  #hasTables = false;
   #reachable = true;
   /** On the monotonic clock. */
   #restUntil = -Infinity;
@@ -67,19 +76,26 @@ export class Database {
     this.#pool.on('error', (error) => options.log.debug({ code: codeOf(error) }, 'archive connection lost'));
   }
 
-  /** Runs `work` in one transaction. Rejects with {@link ArchiveUnavailableError} only. */
+  /**
+   * Runs `work` in one transaction. Rejects with {@link ArchiveUnavailableError}, and with {@link NoTablesError} in a process
+   * that does not make them.
+   */
   async transaction<T>(call: Call, work: (client: PoolClient) => Promise<T>): Promise<T> {
     if (this.retryInMs() > 0) throw new ArchiveUnavailableError('the last call failed a moment ago');
-    const { clock, metrics } = this.#options;
+    const { clock, metrics, makesTables } = this.#options;
     const started = clock.monotonic();
     const seconds = () => (clock.monotonic() - started) / 1000;
     try {
-      await this.#migrate(call.signal);
+      if (!this.#hasTables) await (makesTables ? this.#migrate(call.signal) : this.#expectTables(call.signal));
       const result = await this.#inTransaction(call, work);
       metrics.called(call.operation, 'ok', seconds());
       this.#noteReachable();
       return result;
     } catch (error) {
+      if (error instanceof NoTablesError) {
+        this.#noteReachable();
+        throw error;
+      }
       metrics.called(call.operation, 'failed', seconds());
       throw this.#failed(error, call);
     }
@@ -116,22 +132,25 @@ export class Database {
 
   /** Once per process; the tables may have been made by another one. */
   async #migrate(signal: AbortSignal): Promise<void> {
-    if (this.#migrated) return;
     await this.#inTransaction({ readOnly: false, signal }, async (client) => {
-      await client.query('select pg_advisory_xact_lock($1)', [MIGRATION_LOCK]);
-      const { rows: found } = await client.query<{ there: boolean }>(
-        "select to_regclass('boxwright_migrations') is not null as there",
-      );
-      if (found[0]?.there !== true) await client.query(MIGRATIONS_TABLE);
-      const { rows } = await client.query<{ version: number }>(
-        'select coalesce(max(version), 0)::integer as version from boxwright_migrations',
-      );
-      for (const { version, sql } of MIGRATIONS.filter((one) => one.version > (rows[0]?.version ?? 0))) {
-        await client.query(sql);
+      await client.query(`set local statement_timeout = ${MIGRATION_MS}; set local lock_timeout = ${MIGRATION_MS}`);
+      await migrationStep(client, 'select pg_advisory_xact_lock($1)', [MIGRATION_LOCK]);
+      const found = await tablesVersion(client);
+      if (found === undefined) await client.query(MIGRATIONS_TABLE);
+      for (const { version, sql } of MIGRATIONS.filter((one) => one.version > (found ?? 0))) {
+        await migrationStep(client, sql);
         await client.query('insert into boxwright_migrations (version) values ($1)', [version]);
       }
     });
-    this.#migrated = true;
+    this.#hasTables = true;
+  }
+
+  /** During an upgrade the tables may be older than this release: they are updated within moments. */
+  async #expectTables(signal: AbortSignal): Promise<void> {
+    const version = await this.#inTransaction({ readOnly: true, signal }, tablesVersion);
+    if (version === undefined || version === 0) throw new NoTablesError('the archive has no tables yet');
+    if (version < TABLES_VERSION) throw new ArchiveUnavailableError('its tables are not updated yet');
+    this.#hasTables = true;
   }
 
   #noteReachable(): void {
@@ -143,6 +162,7 @@ export class Database {
   #failed(error: unknown, { operation, signal }: Call): ArchiveUnavailableError {
     const code = codeOf(error);
     const { log, metrics, clock } = this.#options;
+    if (error instanceof ArchiveUnavailableError) return error;
     if (signal.aborted) return new ArchiveUnavailableError('the call was given up');
     if (error instanceof DatabaseError && STATEMENT_CLASSES.has((error.code ?? '').slice(0, 2))) {
       log.warn({ operation, code }, 'the archive refused a statement');
@@ -154,6 +174,24 @@ export class Database {
     this.#reachable = false;
     return new ArchiveUnavailableError(code);
   }
+}
+
+/** The last migration that was made; undefined before the first. */
+async function tablesVersion(client: PoolClient): Promise<number | undefined> {
+  const { rows: found } = await client.query<{ there: boolean }>(
+    "select to_regclass('boxwright_migrations') is not null as there",
+  );
+  if (found[0]?.there !== true) return undefined;
+  const { rows } = await client.query<{ version: number }>(
+    'select coalesce(max(version), 0)::integer as version from boxwright_migrations',
+  );
+  return rows[0]?.version ?? 0;
+}
+
+/** Without the bound that other statements have at the client. */
+async function migrationStep(client: PoolClient, text: string, values: unknown[] = []): Promise<void> {
+  const query: QueryConfig & { query_timeout: number } = { text, values, query_timeout: MIGRATION_MS };
+  await client.query(query);
 }
 
 /** SQLSTATE or the name of a system error; never the message, which may quote addresses, users and values. */

@@ -53,4 +53,16 @@ export const MIGRATIONS: readonly Migration[] = [
         purged_at timestamptz not null default now()
       )`,
   },
+  {
+    version: 2,
+    sql: `
+      alter table boxwright_runs
+        add column claimed boolean not null default true,
+        add column waits boolean not null default false;
+      create index boxwright_runs_of_agent_by_end on boxwright_runs (agent_uid, finished_at desc, uid desc);
+      create index boxwright_runs_that_wait on boxwright_runs (agent_uid) where waits`,
+  },
 ];
+
+/** What the queries of this release need. */
+export const TABLES_VERSION = MIGRATIONS.at(-1)?.version ?? 0;

@@ -1,15 +1,31 @@
 /** The archive on PostgreSQL. All SQL with values is parameterised; every read names workspace, Box and agent. */
 import type { PoolClient } from 'pg';
 import type { AgentRun } from '../api/v1alpha1/agent-run.js';
-import { Database } from './database.js';
+import { sleep } from '../runtime/clock.js';
+import type { Clock } from '../runtime/clock.js';
+import { Database, NoTablesError } from './database.js';
 import type { DatabaseOptions } from './database.js';
 import { parseHead, parseRun, toRow } from './rows.js';
 import type { RunRow } from './rows.js';
-import { MAX_SESSION_RUNS } from './types.js';
-import type { ArchiveEntry, ArchiveReader, ArchiveScope, ArchiveWriter, ArchivedChunk, PutResult } from './types.js';
+import { LATEST_SESSIONS, SESSION_PARTS, WAITING_SESSIONS, toSession } from './session-queries.js';
+import type { SessionRow } from './session-queries.js';
+import { ArchiveUnavailableError, MAX_SESSION_RUNS } from './types.js';
+import type {
+  ArchiveEntry,
+  ArchiveReader,
+  ArchiveScope,
+  ArchiveWriter,
+  ArchivedChunk,
+  ArchivedSession,
+  PutResult,
+  SessionsQuery,
+} from './types.js';
 
 /** Runs that are removed in one transaction, with their chunks of up to 3 MiB each. */
 const PURGE_BATCH = 200;
+
+/** Between two attempts to make the tables. */
+const PREPARE_AGAIN_MS = 10_000;
 
 const OF_AGENT = 'workspace = $1 and box = $2 and agent_uid = $3';
 const LATEST_FIRST = 'created_at desc, name desc';
@@ -21,11 +37,11 @@ const SQL = {
   isPurged: 'select 1 from boxwright_purged_agents where agent_uid = $1',
   putRun: `
     insert into boxwright_runs (uid, workspace, box, agent, agent_uid, name, session_id, created_at, finished_at,
-      phase, resource_version, head, texts, has_input)
-    values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)
+      phase, resource_version, head, texts, has_input, claimed, waits)
+    values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)
     on conflict (uid) do update set
       finished_at = excluded.finished_at, phase = excluded.phase, resource_version = excluded.resource_version,
-      head = excluded.head,
+      head = excluded.head, claimed = excluded.claimed, waits = excluded.waits,
       texts = case when boxwright_runs.has_input and not excluded.has_input then boxwright_runs.texts
         else excluded.texts end,
       has_input = boxwright_runs.has_input or excluded.has_input
@@ -38,7 +54,7 @@ const SQL = {
     where uid in (select uid from boxwright_runs where agent_uid = $1 limit ${PURGE_BATCH})`,
   list: `select head from boxwright_runs where ${OF_AGENT} order by ${LATEST_FIRST} limit $4`,
   session: `select head from boxwright_runs where ${OF_AGENT} and session_id = $4
-    order by ${LATEST_FIRST} limit ${MAX_SESSION_RUNS}`,
+    order by ${LATEST_FIRST} limit $5`,
   findByName: `select head, texts from boxwright_runs where ${OF_AGENT} and name = $4 order by ${LATEST_FIRST} limit 1`,
   findByUid: `select head, texts from boxwright_runs where ${OF_AGENT} and uid = $4`,
   chunks: `select r.name, c.seq, c.bytes, c.sha256, c.data
@@ -52,6 +68,19 @@ export class PostgresArchive implements ArchiveReader, ArchiveWriter {
   /** Connects when it is first used, so that a process starts while PostgreSQL is away. */
   static open(options: DatabaseOptions): PostgresArchive {
     return new PostgresArchive(new Database(options));
+  }
+
+  /** Makes or updates the tables; tries again until it has, or until `signal` fires. Never rejects. */
+  async prepare(clock: Clock, signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      try {
+        await this.database.transaction({ operation: 'prepare', readOnly: true, signal }, () => Promise.resolve());
+        return;
+      } catch (error) {
+        if (!(error instanceof ArchiveUnavailableError)) throw error;
+      }
+      await sleep(clock, PREPARE_AGAIN_MS, signal);
+    }
   }
 
   put(entry: ArchiveEntry, signal: AbortSignal): Promise<PutResult> {
@@ -93,9 +122,32 @@ export class PostgresArchive implements ArchiveReader, ArchiveWriter {
     return rows.map(({ head }) => parseHead(head));
   }
 
-  async session(scope: ArchiveScope, sessionId: string, signal: AbortSignal): Promise<AgentRun[]> {
-    const rows = await this.#read<{ head: string }>('session', SQL.session, [...keyOf(scope), sessionId], signal);
+  async session(
+    scope: ArchiveScope,
+    sessionId: string,
+    signal: AbortSignal,
+    limit = MAX_SESSION_RUNS,
+  ): Promise<AgentRun[]> {
+    const values = [...keyOf(scope), sessionId, limit];
+    const rows = await this.#read<{ head: string }>('session', SQL.session, values, signal);
     return rows.map(({ head }) => parseHead(head)).reverse();
+  }
+
+  async sessions(scope: ArchiveScope, query: SessionsQuery, signal: AbortSignal): Promise<ArchivedSession[]> {
+    const sql = query.waiting ? WAITING_SESSIONS : LATEST_SESSIONS;
+    const values = [...keyOf(scope), query.except, query.limit];
+    const rows = await this.#read<{ session_id: string }>('sessions', sql, values, signal);
+    return await this.partsOf(scope, { sessionIds: rows.map((row) => row.session_id), exceptUids: [] }, signal);
+  }
+
+  async partsOf(
+    scope: ArchiveScope,
+    { sessionIds, exceptUids }: { sessionIds: readonly string[]; exceptUids: readonly string[] },
+    signal: AbortSignal,
+  ): Promise<ArchivedSession[]> {
+    if (sessionIds.length === 0) return [];
+    const values = [...keyOf(scope), sessionIds, exceptUids];
+    return (await this.#read<SessionRow>('parts', SESSION_PARTS, values, signal)).map(toSession);
   }
 
   async find(
@@ -130,7 +182,13 @@ export class PostgresArchive implements ArchiveReader, ArchiveWriter {
     signal: AbortSignal,
   ): Promise<R[]> {
     const call = { operation, readOnly: true, signal };
-    return (await this.database.transaction(call, (client) => client.query<R>(sql, [...values]))).rows;
+    try {
+      return (await this.database.transaction(call, (client) => client.query<R>(sql, [...values]))).rows;
+    } catch (error) {
+      // Nothing was archived yet.
+      if (error instanceof NoTablesError) return [];
+      throw error;
+    }
   }
 }
 
@@ -154,6 +212,8 @@ function valuesOf(row: RunRow): unknown[] {
     row.head,
     row.texts,
     row.hasInput,
+    row.claimed,
+    row.waits,
   ];
 }
 

@@ -18,6 +18,8 @@ describe('a run as a row of the archive', () => {
       phase: 'done',
       resourceVersion: '1000',
       hasInput: true,
+      claimed: false,
+      waits: false,
     });
   });
 
@@ -52,6 +54,27 @@ describe('a run as a row of the archive', () => {
         transcript: { state: 'archived', chunks: 0, bytes: 0 },
       },
     });
+  });
+
+  it('keeps what a continued session needs: claim, marks and question', () => {
+    const claim = {
+      podUid: 'uid-pod',
+      podName: 'greeter-1-x',
+      at: '2026-05-01T09:00:01.000Z',
+      gatewayPod: 'g',
+      gatewayUid: 'uid-g',
+      gatewayAddress: '10.0.0.1:8443',
+      epoch: 1,
+    };
+    const kept = {
+      claim,
+      untrusted: true,
+      approvals: { always: ['shell'] },
+      pending: { kind: 'question' as const, text: 'Blue?', callId: 'c1' },
+    };
+    const row = toRow(makeEntry(makeFinishedRun('greeter-1', { status: kept })));
+    expect(parseHead(row.head).status).toMatchObject(kept);
+    expect([row.claimed, row.waits]).toEqual([true, true]);
   });
 
   it('says that the transcript had expired before', () => {

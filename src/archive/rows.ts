@@ -23,6 +23,10 @@ export interface RunRow {
   texts: string;
   /** False when retention had removed the input before. */
   hasInput: boolean;
+  /** Whether a pod took the run: only then it is part of the conversation. */
+  claimed: boolean;
+  /** Whether it ended with a question or an approval. */
+  waits: boolean;
 }
 
 interface Texts {
@@ -52,25 +56,19 @@ export function toRow({ run, workspace, box, agentUid, sessionTitle }: ArchiveEn
     head: JSON.stringify(headOf(run, sessionTitle)),
     texts: JSON.stringify(texts),
     hasInput: message !== undefined || input?.data !== undefined,
+    claimed: run.status?.claim !== undefined,
+    waits: run.status?.pending !== undefined,
   };
 }
 
 /**
- * What belongs to the cluster alone (version, finalizers, claim, conditions) is left behind, and so is a pending question:
- * a session of which nothing is left in the cluster cannot be continued.
+ * What belongs to the cluster alone (version, finalizers, conditions) is left behind. Claim, marks and question stay: the
+ * session may be continued.
  */
 function headOf(run: AgentRun, sessionTitle: string | undefined): AgentRun {
   const { name, namespace, uid, creationTimestamp } = run.metadata;
   const { message: _message, input: _input, ...spec } = run.spec;
-  const {
-    output: _output,
-    claim: _claim,
-    conditions: _conditions,
-    pending: _pending,
-    ...status
-  } = run.status ?? {
-    phase: 'running',
-  };
+  const { output: _output, conditions: _conditions, ...status } = run.status ?? { phase: 'running' };
   const transcript = status.transcript ?? { state: 'full' as const, chunks: 0, bytes: 0 };
   const state = transcript.state === 'expired' ? transcript.state : 'archived';
   return {

@@ -42,12 +42,42 @@ export interface ArchiveScope {
   agentUid: string;
 }
 
-/** Archived runs carry no resourceVersion, finalizers or claim; heads also lack message, input and output. */
+/** What the archive holds of a session. */
+export interface ArchivedSession {
+  sessionId: string;
+  /** Runs, at least one. */
+  runs: number;
+  /** ISO 8601: acceptance of the first one, and the latest acceptance or end. */
+  createdAt: string;
+  updatedAt: string;
+  /** Head of the first one. */
+  first: AgentRun;
+  /** Head of the latest one that a pod took: the conversation goes on from there. */
+  last: AgentRun | undefined;
+}
+
+export interface SessionsQuery {
+  /** Sessions to leave out. */
+  except: readonly string[];
+  /** Only those that wait for an answer. */
+  waiting: boolean;
+  limit: number;
+}
+
+/** Archived runs carry no resourceVersion, finalizers or conditions; heads also lack message, input and output. */
 export interface ArchiveReader {
   /** Heads of the latest runs, in the order of list_runs: newest first, then by name backwards. */
   list(scope: ArchiveScope, limit: number, signal: AbortSignal): Promise<AgentRun[]>;
-  /** Heads of the runs of a session, oldest first; of a session with more than {@link MAX_SESSION_RUNS} the latest. */
-  session(scope: ArchiveScope, sessionId: string, signal: AbortSignal): Promise<AgentRun[]>;
+  /** Heads of the latest runs of a session, at most `limit` or {@link MAX_SESSION_RUNS}, oldest first. */
+  session(scope: ArchiveScope, sessionId: string, signal: AbortSignal, limit?: number): Promise<AgentRun[]>;
+  /** Sessions by the end of their latest run, latest first. */
+  sessions(scope: ArchiveScope, query: SessionsQuery, signal: AbortSignal): Promise<ArchivedSession[]>;
+  /** What the archive holds of these sessions, without the runs `exceptUids`; nothing for a session that it does not know. */
+  partsOf(
+    scope: ArchiveScope,
+    query: { sessionIds: readonly string[]; exceptUids: readonly string[] },
+    signal: AbortSignal,
+  ): Promise<ArchivedSession[]>;
   /** A whole run by its name (the latest of that name) or its UID. */
   find(scope: ArchiveScope, by: { name: string } | { uid: string }, signal: AbortSignal): Promise<AgentRun | undefined>;
   /** The transcript of a run, in order. */

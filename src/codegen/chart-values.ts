@@ -67,6 +67,10 @@ export const ChartValues = z.strictObject({
         .describe(
           'Secret of the release namespace whose key `url` is the URL of a PostgreSQL database; none when empty.',
         ),
+      readKey: z
+        .string()
+        .max(253)
+        .describe('Key of that Secret with the URL for API and gateway: a user who may only select is enough.'),
     }),
   }),
   clusterCidrs: z.array(z.string()).describe('Ranges of the cluster that runs must never reach.'),

@@ -1,6 +1,7 @@
 /** Settings of the gateway process. */
 import { z } from 'zod';
 import { Provider } from '../api/v1alpha1/common.js';
+import { archiveUrl } from '../archive/config.js';
 import { resyncSeconds } from '../config/resync.js';
 import { GATEWAY_PORT, INTERNAL_PORT } from '../protocol/pod.js';
 
@@ -64,6 +65,7 @@ export const GatewayConfig = z.object({
     .min(1)
     .default('boxwright-model-prices')
     .describe('ConfigMap of the installation with prices beside and instead of the built-in ones; it may be missing.'),
+  archiveUrl,
   port: port(GATEWAY_PORT, 'Port of the runs (TLS).'),
   internalPort: port(INTERNAL_PORT, 'Port of probes and metrics.'),
 });

@@ -1,4 +1,5 @@
 /** The gateway put together: what calls what. No server, no environment: src/processes/gateway.ts adds them. */
+import type { ArchiveReader } from '../archive/types.js';
 import type { KubeApi } from '../kube/types.js';
 import type { Logger } from '../observability/logger.js';
 import type { HttpMetrics } from '../observability/metrics.js';
@@ -34,6 +35,8 @@ export interface GatewayDeps {
   caches: GatewayCaches;
   self: GatewaySelf;
   models: ModelAccess;
+  /** Sessions of which runs have left the cluster; absent when the installation has no archive. */
+  archive?: ArchiveReader | undefined;
   clock: Clock;
   metrics: GatewayMetrics;
   httpMetrics: HttpMetrics;
@@ -59,7 +62,8 @@ export function createGateway(deps: GatewayDeps): Gateway {
   const pinning = new Pinning({ self, clock, store, served, gateways: caches.gateways, metrics, log });
   const notes = new NoteStore({ api, cache: caches.notes, clock });
   const abilities = new AbilitiesReader({ notes, skills: caches.skills });
-  const inputs = new ClaimInputs({ api, store, agents: caches.agents, boxes: caches.boxes });
+  const { agents, boxes } = caches;
+  const inputs = new ClaimInputs({ api, store, agents, boxes, clock, archive: deps.archive });
   const shared = { clock, store, served, pinning, metrics };
   const finisher = new RunFinisher({ ...shared, lock, log });
   const handler = new GatewayHandler({

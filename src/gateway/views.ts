@@ -178,6 +178,7 @@ export function projectAgent(agent: Agent): AgentView {
 /** What a run needs to know of its Box. */
 export interface BoxView {
   name: string;
+  workspace: string;
   engine: Box['spec']['engine'];
   endpoint: Box['spec']['endpoint'];
   vendors: Box['spec']['vendors'];
@@ -189,6 +190,7 @@ export interface BoxView {
 export function projectBox(box: Box): BoxView {
   return {
     name: box.metadata.name,
+    workspace: box.spec.workspace,
     engine: box.spec.engine,
     endpoint: box.spec.endpoint,
     vendors: box.spec.vendors,

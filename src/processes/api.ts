@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 import type { Server } from 'node:http';
 import type { Registry } from 'prom-client';
 import { Agent as HttpAgent, request } from 'undici';
-import { PostgresArchive } from '../archive/postgres-archive.js';
+import type { PostgresArchive } from '../archive/postgres-archive.js';
 import { loadConfig } from '../config/env.js';
 import { createKubeApi } from '../kube/client.js';
 import { Pods } from '../kube/core-types.js';
@@ -19,16 +19,12 @@ import { createMcpRouter } from '../mcp/router.js';
 import { createToolServices } from '../mcp/tool-services.js';
 import { createLogger } from '../observability/logger.js';
 import type { Logger } from '../observability/logger.js';
-import {
-  createArchiveMetrics,
-  createHttpMetrics,
-  createKubeMetrics,
-  createRegistry,
-} from '../observability/metrics.js';
+import { createHttpMetrics, createKubeMetrics, createRegistry } from '../observability/metrics.js';
 import { closeWithin, startInternalServer } from '../observability/probes.js';
 import type { InternalServer, Problem } from '../observability/probes.js';
 import { sleep, systemClock } from '../runtime/clock.js';
 import type { Clock } from '../runtime/clock.js';
+import { openArchiveReader } from './archive-reader.js';
 import { Manager } from '../runtime/manager.js';
 import type { Runnable } from '../runtime/manager.js';
 import { countLiveRuns } from '../services/backlog.js';
@@ -66,7 +62,7 @@ export async function runApi(env: NodeJS.ProcessEnv): Promise<number> {
   const metrics = createKubeMetrics(registry);
   const connection = await loadConnection({ clock, env });
   const transport = createTransport(connection, { clock, serverTime: clock, metrics, userAgent: 'boxwright-api' });
-  const archive = openArchive({ config, log, clock, registry });
+  const archive = openArchiveReader(config.archiveUrl, { log, clock, registry });
   const core: Core = { config, log, clock, registry, api: createKubeApi(transport), archive };
   const create: InformerFactory = (options) =>
     createInformer(transport, options, { clock, log, metrics, resyncMs: config.resyncSeconds * 1000 });
@@ -91,14 +87,6 @@ interface Core {
   api: KubeApi;
   /** Absent when the installation has none. */
   archive: PostgresArchive | undefined;
-}
-
-const ARCHIVE_CONNECTIONS = 4;
-
-function openArchive({ config, ...deps }: Omit<Core, 'api' | 'archive'>): PostgresArchive | undefined {
-  if (config.archiveUrl === undefined) return undefined;
-  const metrics = createArchiveMetrics(deps.registry);
-  return PostgresArchive.open({ url: config.archiveUrl, metrics, connections: ARCHIVE_CONNECTIONS, ...deps });
 }
 
 /** Everything that follows the cluster. */

@@ -166,12 +166,24 @@ export async function runController(env: Readonly<Record<string, string | undefi
     onLost: (error) => manager.fail(error),
   });
   if (archive !== undefined) {
-    const { store } = archive;
-    manager.addGroup('archive', [{ name: 'archive', start: () => undefined, stop: () => store.close() }]);
+    manager.addGroup('archive', [archiveRunnable(archive.store, clock)]);
   }
   manager.addGroup('transport', [{ name: 'transport', start: () => undefined, stop: () => transport.close() }]);
   for (const group of groups) manager.addGroup(group.name, group.runnables);
   return await manager.run();
+}
+
+/** Makes the tables in the background, so that API and gateway can read before the first run is stored. */
+function archiveRunnable(store: PostgresArchive, clock: Clock): Runnable {
+  const stopping = new AbortController();
+  return {
+    name: 'archive',
+    start: () => void store.prepare(clock, stopping.signal),
+    stop: async () => {
+      stopping.abort();
+      await store.close();
+    },
+  };
 }
 
 /** More connections than the part that archives has workers: agents purge theirs beside it. */
@@ -191,6 +203,7 @@ function openArchive({
     log,
     metrics,
     connections: ARCHIVE_CONNECTIONS,
+    makesTables: true,
   });
   return { store, metrics };
 }

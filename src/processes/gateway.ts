@@ -1,5 +1,6 @@
 /** The process `boxwright gateway`: composition only. Runs call its TLS port; health and metrics are inside. */
 import type { Registry } from 'prom-client';
+import type { PostgresArchive } from '../archive/postgres-archive.js';
 import { loadConfig } from '../config/env.js';
 import { cacheProblems, cachesRunnable, createGatewayCaches, type InformerFactory } from '../gateway/caches.js';
 import { GatewayConfig } from '../gateway/config.js';
@@ -20,6 +21,7 @@ import { createHttpMetrics, createKubeMetrics, createRegistry } from '../observa
 import { startInternalServer, type InternalServer, type Problem } from '../observability/probes.js';
 import { systemClock, type Clock } from '../runtime/clock.js';
 import { Manager, type Runnable } from '../runtime/manager.js';
+import { openArchiveReader } from './archive-reader.js';
 
 export interface GatewayProcessDeps {
   config: Pick<
@@ -28,6 +30,8 @@ export interface GatewayProcessDeps {
   > &
     ModelSettings;
   api: KubeApi;
+  /** Absent when the installation has none. */
+  archive?: PostgresArchive | undefined;
   informer: InformerFactory;
   clock: Clock;
   registry: Registry;
@@ -52,6 +56,7 @@ export function createGatewayProcess(deps: GatewayProcessDeps): GatewayProcess {
     api,
     caches,
     models: createModelAccess({ api, clock, log, settings: config, dispatcher }),
+    archive: deps.archive,
     self: { gatewayPod: config.podName, gatewayUid: config.podUid, gatewayAddress: addressOf(config) },
     clock,
     metrics: createGatewayMetrics(registry),
@@ -69,6 +74,7 @@ export function createGatewayProcess(deps: GatewayProcessDeps): GatewayProcess {
   return {
     groups: [
       { name: 'vendors', runnables: [{ name: 'vendors', start: () => undefined, stop: () => dispatcher.destroy() }] },
+      { name: 'archive', runnables: [{ name: 'archive', start: () => undefined, stop: async () => deps.archive?.close() }] },
       { name: 'probes', runnables: [internalServer(deps, problems)] },
       { name: 'caches', runnables: [cachesRunnable(caches)] },
       { name: 'runs', runnables: [gateway.watch, createSecretNames({ api, clock, log, agents: caches.credentials })] },
@@ -132,6 +138,7 @@ export async function runGateway(env: Readonly<Record<string, string | undefined
   const { groups } = createGatewayProcess({
     config,
     api: createKubeApi(transport),
+    archive: openArchiveReader(config.archiveUrl, { log, clock, registry }),
     informer: (options) =>
       createInformer(transport, options, { clock, log, metrics: kubeMetrics, resyncMs: config.resyncSeconds * 1000 }),
     clock,

@@ -5,7 +5,7 @@
  */
 import type { AgentRun } from '../api/v1alpha1/agent-run.js';
 import { ArchiveUnavailableError } from '../archive/types.js';
-import type { ArchiveReader, ArchiveScope } from '../archive/types.js';
+import type { ArchiveReader, ArchiveScope, ArchivedSession } from '../archive/types.js';
 import { collect } from '../transcript/chunk-store.js';
 import type { Transcript } from '../transcript/chunk-store.js';
 import { isRunOf, kubeCall } from './scope.js';
@@ -22,6 +22,9 @@ export const ARCHIVE_AWAY_NOTE =
 
 const ARCHIVE_AWAY =
   'there is no such run in the cluster, and the archive of older runs cannot be reached at the moment: try again later';
+
+const SESSION_AWAY =
+  'this session is not in the cluster, and the archive of older runs cannot be reached at the moment: try again later';
 
 /**
  * Whether a run of the caches is one of this agent that the tools show. A run that was deleted is gone at once without an
@@ -60,6 +63,38 @@ export async function withArchived(
   }
 }
 
+/** What the archive holds of sessions; `incomplete` when it could not be read. */
+export interface ArchivedSessions {
+  sessions: ArchivedSession[];
+  incomplete: boolean;
+}
+
+export async function readArchivedSessions(
+  deps: ArchiveDeps,
+  agent: AgentView,
+  read: (archive: ArchiveReader, scope: ArchiveScope, signal: AbortSignal) => Promise<ArchivedSession[]>,
+): Promise<ArchivedSessions> {
+  const { archive } = deps;
+  if (archive === undefined) return { sessions: [], incomplete: false };
+  try {
+    return {
+      sessions: await kubeCall(deps, (signal) => read(archive, scopeOf(deps, agent), signal)),
+      incomplete: false,
+    };
+  } catch (error) {
+    if (!(error instanceof ArchiveUnavailableError)) throw error;
+    return { sessions: [], incomplete: true };
+  }
+}
+
+/** Whether the archive has a run of the session. Throws a {@link UserError} when it cannot be read. */
+export async function isSessionArchived(deps: ArchiveDeps, agent: AgentView, sessionId: string): Promise<boolean> {
+  const { archive } = deps;
+  if (archive === undefined) return false;
+  const read = kubeCall(deps, (signal) => archive.session(scopeOf(deps, agent), sessionId, signal, 1));
+  return (await orAway(read, SESSION_AWAY)).length > 0;
+}
+
 /** A whole run from the archive. Throws a {@link UserError} when the archive cannot be read. */
 export async function findArchived(
   deps: ArchiveDeps,
@@ -84,11 +119,11 @@ function scopeOf({ caches }: ArchiveDeps, agent: AgentView): ArchiveScope {
   return { workspace: caches.Box.get(agent.box)?.workspace ?? '', box: agent.box, agentUid: agent.uid };
 }
 
-async function orAway<T>(read: Promise<T>): Promise<T> {
+async function orAway<T>(read: Promise<T>, message = ARCHIVE_AWAY): Promise<T> {
   try {
     return await read;
   } catch (error) {
-    if (error instanceof ArchiveUnavailableError) throw new UserError(ARCHIVE_AWAY);
+    if (error instanceof ArchiveUnavailableError) throw new UserError(message);
     throw error;
   }
 }

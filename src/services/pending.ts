@@ -39,7 +39,7 @@ export function pendingOfRun(caches: Pick<ApiCaches, 'AgentRun'>, run: RunView):
   if (run.pending === undefined) return null;
   const session = caches.AgentRun.byIndex(INDEX.runsOfSession, `${run.namespace}/${run.sessionId}`);
   // The caller may have read the run later than the cache.
-  const runs = [...session.filter(({ uid, deleting }) => uid !== run.uid && !deleting), run];
+  const runs = [...session.filter(({ uid }) => uid !== run.uid), run];
   return waitingRun(runs) === run ? pendingOfSession(runs) : null;
 }
 

@@ -7,7 +7,15 @@ import { AgentRuns, MAX_MESSAGE_BYTES } from '../api/v1alpha1/agent-run.js';
 import type { AgentRun } from '../api/v1alpha1/agent-run.js';
 import type { RunEvent } from '../protocol/run.js';
 import { readTranscript } from '../transcript/chunk-store.js';
-import { ARCHIVE_AWAY_NOTE, findArchived, isShown, readArchivedTranscript, withArchived } from './archived-runs.js';
+import {
+  ARCHIVE_AWAY_NOTE,
+  findArchived,
+  isSessionArchived,
+  isShown,
+  readArchivedSessions,
+  readArchivedTranscript,
+  withArchived,
+} from './archived-runs.js';
 import { INDEX, lastOfSession, orUndefined } from './caches.js';
 import type { Caller } from './key-check.js';
 import {
@@ -26,6 +34,7 @@ import { ACKNOWLEDGE_MS, startRun } from './start-run.js';
 import type { StartedRun } from './start-run.js';
 import { bounded } from './bounded.js';
 import { pendingOfRun } from './pending.js';
+import type { PendingRecord } from './pending.js';
 import { UserError } from './user-error.js';
 import { isoTime, projectRun } from './views.js';
 import type { AgentView, RunView } from './views.js';
@@ -138,12 +147,25 @@ export async function getRun(deps: RunDeps, caller: Caller, id: string, options:
   return {
     ...record(agent, view),
     output: details.output,
-    pending: view.deleting ? null : pendingOfRun(deps.caches, view),
+    pending: await pendingOf(deps, agent, view),
     input: inputOf(run),
     transcript: details.transcript,
     ...(options.includeToolCalls ? { toolCalls: details.toolCalls } : {}),
     ...queueNote(deps, view),
   };
+}
+
+/** A question goes with its run, unless the archive keeps both; there a later run may have answered it. */
+async function pendingOf(deps: RunDeps, agent: AgentView, run: RunView): Promise<PendingRecord | null> {
+  if (run.pending === undefined || (run.deleting && deps.archive === undefined)) return null;
+  const pending = pendingOfRun(deps.caches, run);
+  if (pending === null || deps.caches.AgentRun.get(`${run.namespace}/${run.name}`)?.uid === run.uid) return pending;
+  const query = { sessionIds: [run.sessionId], exceptUids: [] };
+  const { sessions } = await readArchivedSessions(deps, agent, (archive, scope, signal) =>
+    archive.partsOf(scope, query, signal),
+  );
+  const [session] = sessions;
+  return session?.last === undefined || session.last.metadata.uid === run.uid ? pending : null;
 }
 
 /** From the cluster, else from the archive. */
@@ -278,16 +300,10 @@ function acceptMessage(deps: RunDeps, caller: Caller, agent: AgentView, input: M
 const SESSION_NOT_FOUND =
   'session not found: this agent has no session with this sessionId; omit sessionId to start a new conversation';
 
-const SESSION_ARCHIVED =
-  'this session is archived: get_session shows it, but it cannot be continued; omit sessionId to start a new conversation';
-
-/** A session is known by its runs; what the agent remembers of it is with those in the cluster. */
+/** A session is known by its runs, in the cluster or in the archive; the gateway reads the conversation from both. */
 async function expectSession(deps: ScopeDeps, agent: AgentView, sessionId: string): Promise<void> {
-  if ((await sessionRuns(deps, agent, sessionId)).length > 0) return;
-  const { archived } = await withArchived(deps, agent, [], (archive, scope, signal) =>
-    archive.session(scope, sessionId, signal),
-  );
-  if (archived.size > 0) throw new UserError(SESSION_ARCHIVED);
+  const shown = await sessionRuns(deps, agent, sessionId, (of, run) => isShown(deps, of, run));
+  if (shown.length > 0 || (await isSessionArchived(deps, agent, sessionId))) return;
   throw new UserError(SESSION_NOT_FOUND);
 }
 

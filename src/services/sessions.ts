@@ -3,14 +3,22 @@ import { AgentRuns } from '../api/v1alpha1/agent-run.js';
 import type { AgentRun } from '../api/v1alpha1/agent-run.js';
 import type { RunEvent } from '../protocol/run.js';
 import { readTranscript } from '../transcript/chunk-store.js';
-import { ARCHIVE_AWAY_NOTE, findArchived, isShown, readArchivedTranscript, withArchived } from './archived-runs.js';
-import type { MergedRuns } from './archived-runs.js';
+import type { ArchivedSession } from '../archive/types.js';
+import {
+  ARCHIVE_AWAY_NOTE,
+  findArchived,
+  isShown,
+  readArchivedSessions,
+  readArchivedTranscript,
+  withArchived,
+} from './archived-runs.js';
+import type { ArchivedSessions, MergedRuns } from './archived-runs.js';
 import { INDEX, orUndefined } from './caches.js';
 import type { Caller } from './key-check.js';
 import { pendingOfSession } from './pending.js';
 import type { PendingRecord } from './pending.js';
 import { inputOf } from './runs.js';
-import { byAcceptance, compare, findAgent, isRunOf, kubeCall, sessionRuns } from './scope.js';
+import { byAcceptance, compare, findAgent, kubeCall, sessionRuns } from './scope.js';
 import type { ScopeDeps } from './scope.js';
 import { UserError } from './user-error.js';
 import { isoTime, projectRun } from './views.js';
@@ -52,20 +60,84 @@ export interface SessionQuery {
   limit: number;
 }
 
-/** The result of list_sessions, the latest updatedAt first. No request. */
+/**
+ * The result of list_sessions, the latest updatedAt first. No request to the cluster; one to the archive if there is one, and one
+ * more for listed sessions of which only a part is in the cluster.
+ */
 export async function listSessions(deps: ScopeDeps, caller: Caller, id: string, { pending, limit }: SessionQuery) {
   const agent = await findAgent(deps, caller, id);
-  const sessions = [...runsBySession(deps, agent)]
-    .map(([sessionId, runs]) => record(sessionId, runs.sort(byAcceptance)))
-    .filter((session) => !pending || session.pending !== null)
-    .sort((a, b) => compare(b.updatedAt, a.updatedAt) || compare(b.sessionId, a.sessionId));
-  return { sessions: sessions.slice(0, limit) };
+  const live = runsBySession(deps, agent);
+  const query = { except: [...live.keys()], waiting: pending, limit };
+  const archived = await readArchivedSessions(deps, agent, (archive, scope, signal) =>
+    archive.sessions(scope, query, signal),
+  );
+  const sessions = [
+    ...[...live].map(([sessionId, runs]) => record(sessionId, runs.sort(byAcceptance))),
+    ...archived.sessions.map(archivedRecord),
+  ];
+  const listed = latestFirst(sessions.filter((session) => !pending || session.pending !== null)).slice(0, limit);
+  const parts = await archivedParts(deps, agent, listed, live);
+  return {
+    sessions: latestFirst(listed.map((session) => withPart(session, parts.sessions))),
+    ...(archived.incomplete || parts.incomplete ? { note: ARCHIVE_AWAY_NOTE } : {}),
+  };
 }
 
-function runsBySession({ caches }: Pick<ScopeDeps, 'caches'>, agent: AgentView): Map<string, RunView[]> {
+function latestFirst(sessions: readonly SessionRecord[]): SessionRecord[] {
+  return sessions.toSorted((a, b) => compare(b.updatedAt, a.updatedAt) || compare(b.sessionId, a.sessionId));
+}
+
+/** A session of which nothing is in the cluster. */
+function archivedRecord({ sessionId, runs, createdAt, updatedAt, first, last }: ArchivedSession): SessionRecord {
+  return {
+    sessionId,
+    title: projectRun(first).title ?? '',
+    runCount: runs,
+    pending: last === undefined ? null : pendingOfSession([projectRun(last)]),
+    createdAt,
+    updatedAt,
+  };
+}
+
+/**
+ * What the archive alone holds of sessions that are in the cluster as well. Retention removes the oldest runs first: where
+ * the run that opened the session is in the cluster, there is nothing.
+ */
+function archivedParts(
+  deps: ScopeDeps,
+  agent: AgentView,
+  listed: readonly SessionRecord[],
+  live: ReadonlyMap<string, readonly RunView[]>,
+): Promise<ArchivedSessions> {
+  const cut = listed.flatMap(({ sessionId }) => {
+    const runs = live.get(sessionId);
+    return runs === undefined || runs.some(({ name }) => sessionId === `s-${name}`) ? [] : [{ sessionId, runs }];
+  });
+  if (cut.length === 0) return Promise.resolve({ sessions: [], incomplete: false });
+  const query = {
+    sessionIds: cut.map(({ sessionId }) => sessionId),
+    exceptUids: cut.flatMap(({ runs }) => runs.map(({ uid }) => uid)),
+  };
+  return readArchivedSessions(deps, agent, (archive, scope, signal) => archive.partsOf(scope, query, signal));
+}
+
+/** The open question is that of the runs in the cluster: they are what the conversation goes on from. */
+function withPart(session: SessionRecord, parts: readonly ArchivedSession[]): SessionRecord {
+  const part = parts.find(({ sessionId }) => sessionId === session.sessionId);
+  if (part === undefined) return session;
+  return {
+    ...session,
+    title: projectRun(part.first).title ?? session.title,
+    runCount: session.runCount + part.runs,
+    createdAt: part.createdAt < session.createdAt ? part.createdAt : session.createdAt,
+    updatedAt: part.updatedAt > session.updatedAt ? part.updatedAt : session.updatedAt,
+  };
+}
+
+function runsBySession(deps: Pick<ScopeDeps, 'caches' | 'archive'>, agent: AgentView): Map<string, RunView[]> {
   const sessions = new Map<string, RunView[]>();
-  for (const run of caches.AgentRun.byIndex(INDEX.runsOfAgent, `${agent.namespace}/${agent.name}`)) {
-    if (!isRunOf(agent, run)) continue;
+  for (const run of deps.caches.AgentRun.byIndex(INDEX.runsOfAgent, `${agent.namespace}/${agent.name}`)) {
+    if (!isShown(deps, agent, run)) continue;
     const runs = sessions.get(run.sessionId);
     if (runs === undefined) sessions.set(run.sessionId, [run]);
     else runs.push(run);

@@ -13,6 +13,7 @@ import {
 } from '../../src/api/labels.js';
 import type { KubeObject, ResourceType } from '../../src/api/meta.js';
 import { boxNamespace } from '../../src/api/names.js';
+import type { ArchiveReader } from '../../src/archive/types.js';
 import { AgentRuns, type AgentRun } from '../../src/api/v1alpha1/agent-run.js';
 import { AgentSpec, Agents } from '../../src/api/v1alpha1/agent.js';
 import { BoxSpec, Boxes } from '../../src/api/v1alpha1/box.js';
@@ -119,6 +120,8 @@ export interface WorldOptions {
   models?: Partial<ModelSettings>;
   box?: Record<string, unknown>;
   agent?: Record<string, unknown>;
+  /** The archive of the installation. */
+  archive?: ArchiveReader;
 }
 
 export class GatewayWorld {
@@ -127,10 +130,12 @@ export class GatewayWorld {
   /** Connections to vendors; a test that opens any closes them. */
   readonly dispatcher = createVendorDispatcher();
   readonly #models: Partial<ModelSettings>;
+  readonly #archive: ArchiveReader | undefined;
   #gateways = 0;
 
   constructor(options: WorldOptions = {}) {
     this.#models = options.models ?? {};
+    this.#archive = options.archive;
     this.api.seed(Boxes, {
       apiVersion: '',
       kind: '',
@@ -181,6 +186,7 @@ export class GatewayWorld {
         },
         dispatcher: this.dispatcher,
       }),
+      archive: this.#archive,
       clock: this.clock,
       metrics: createGatewayMetrics(registry),
       httpMetrics: createHttpMetrics(registry),

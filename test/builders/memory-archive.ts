@@ -2,14 +2,16 @@
 import type { AgentRun } from '../../src/api/v1alpha1/agent-run.js';
 import { parseHead, parseRun, toRow } from '../../src/archive/rows.js';
 import type { RunRow } from '../../src/archive/rows.js';
-import { ArchiveUnavailableError } from '../../src/archive/types.js';
+import { ArchiveUnavailableError, MAX_SESSION_RUNS } from '../../src/archive/types.js';
 import type {
   ArchiveEntry,
   ArchiveReader,
   ArchiveScope,
   ArchiveWriter,
   ArchivedChunk,
+  ArchivedSession,
   PutResult,
+  SessionsQuery,
 } from '../../src/archive/types.js';
 
 export class MemoryArchive implements ArchiveReader, ArchiveWriter {
@@ -51,13 +53,40 @@ export class MemoryArchive implements ArchiveReader, ArchiveWriter {
     return this.#call('list', () => this.#of(scope).slice(0, limit).map(headOf));
   }
 
-  session(scope: ArchiveScope, sessionId: string): Promise<AgentRun[]> {
+  session(
+    scope: ArchiveScope,
+    sessionId: string,
+    _signal?: AbortSignal,
+    limit = MAX_SESSION_RUNS,
+  ): Promise<AgentRun[]> {
     return this.#call('session', () =>
       this.#of(scope)
         .filter((row) => row.sessionId === sessionId)
+        .slice(0, limit)
         .map(headOf)
         .reverse(),
     );
+  }
+
+  sessions(scope: ArchiveScope, { except, waiting, limit }: SessionsQuery): Promise<ArchivedSession[]> {
+    return this.#call('sessions', () =>
+      [...Map.groupBy(this.#of(scope), (row) => row.sessionId)]
+        .filter(([sessionId]) => !except.includes(sessionId))
+        .filter(([, rows]) => !waiting || rows.find((row) => row.claimed)?.waits === true)
+        .map(([, rows]) => sessionOf(rows))
+        .sort((a, b) => order(b.updatedAt, a.updatedAt))
+        .slice(0, limit),
+    );
+  }
+
+  partsOf(
+    scope: ArchiveScope,
+    { sessionIds, exceptUids }: { sessionIds: readonly string[]; exceptUids: readonly string[] },
+  ): Promise<ArchivedSession[]> {
+    return this.#call('parts', () => {
+      const rows = this.#of(scope).filter((row) => sessionIds.includes(row.sessionId) && !exceptUids.includes(row.uid));
+      return [...Map.groupBy(rows, (row) => row.sessionId).values()].map(sessionOf);
+    });
   }
 
   find(scope: ArchiveScope, by: { name: string } | { uid: string }): Promise<AgentRun | undefined> {
@@ -87,6 +116,25 @@ export class MemoryArchive implements ArchiveReader, ArchiveWriter {
     if (!this.available) throw new ArchiveUnavailableError('ECONNREFUSED');
     return work();
   }
+}
+
+/** `rows` are those of one session, newest first. */
+function sessionOf(rows: readonly RunRow[]): ArchivedSession {
+  const [newest, oldest] = [rows[0], rows.at(-1)];
+  if (newest === undefined || oldest === undefined) throw new Error('a session has at least one run');
+  const last = rows.find((row) => row.claimed);
+  return {
+    sessionId: newest.sessionId,
+    runs: rows.length,
+    createdAt: oldest.createdAt,
+    updatedAt:
+      rows
+        .flatMap((row) => [row.createdAt, row.finishedAt ?? ''])
+        .toSorted(order)
+        .at(-1) ?? '',
+    first: headOf(oldest),
+    last: last === undefined ? undefined : headOf(last),
+  };
 }
 
 function headOf(row: RunRow): AgentRun {

@@ -289,15 +289,130 @@ describe('get_session', () => {
     expect(payload).toMatchObject({ runCount: 2, note: AWAY_NOTE });
   });
 
-  it('cannot be continued when nothing of it is left in the cluster', async () => {
+  it('is continued by send_message when nothing of it is left in the cluster', async () => {
     const world = await talk();
     for (const name of ['greeter-1', 'greeter-2', 'greeter-3']) await world.archiveAndRemove(name);
+    const message = { ...SESSION, message: 'and then?', waitSeconds: 0 };
+    const { isError, payload } = await world.mcp.call('send_message', message);
+    expect([isError, payload.sessionId, payload.status]).toEqual([false, 's-talk', 'running']);
+    expect(world.mcp.api.all(AgentRuns).map(({ spec }) => spec.sessionId)).toEqual(['s-talk']);
+    const { payload: session } = await world.mcp.call('get_session', SESSION);
+    expect(session).toMatchObject({ title: 'The talk', runCount: 4 });
+  });
+
+  it('is continued while its deleted runs wait for the archive', async () => {
+    const world = await talk();
+    for (const run of world.mcp.api.all(AgentRuns)) {
+      const metadata = { ...run.metadata, deletionTimestamp: '2026-05-01T09:30:00Z', finalizers: ['x/y'] };
+      world.mcp.api.seed(AgentRuns, { ...run, metadata });
+    }
+    const { isError } = await world.mcp.call('send_message', { ...SESSION, message: 'and then?', waitSeconds: 0 });
+    expect(isError).toBe(false);
+  });
+
+  it('is neither denied nor continued while the archive is away', async () => {
+    const world = await talk();
+    for (const name of ['greeter-1', 'greeter-2', 'greeter-3']) await world.archiveAndRemove(name);
+    world.archive.available = false;
     const { isError, payload } = await world.mcp.call('send_message', { ...SESSION, message: 'and then?' });
     expect(isError).toBe(true);
     expect(JSON.stringify(payload)).toContain(
-      'this session is archived: get_session shows it, but it cannot be continued; omit sessionId to start a new conversation',
+      'this session is not in the cluster, and the archive of older runs cannot be reached at the moment: try again later',
     );
     expect(world.mcp.api.writes).toEqual([]);
+  });
+
+  it('that nobody knows is not found, here and there', async () => {
+    const world = await talk();
+    const { payload } = await world.mcp.call('send_message', { ...AGENT, sessionId: 's-nobody', message: 'hi' });
+    expect(JSON.stringify(payload)).toContain('session not found');
+  });
+});
+
+describe('list_sessions', () => {
+  interface Session {
+    sessionId: string;
+    title: string;
+    runCount: number;
+    pending: { text: string } | null;
+  }
+
+  async function sessionsOf(world: ArchiveWorld, more: Record<string, unknown> = {}): Promise<Session[]> {
+    const { payload, isError } = await world.mcp.call('list_sessions', { ...AGENT, ...more });
+    expect(isError).toBe(false);
+    return (payload as unknown as { sessions: Session[] }).sessions;
+  }
+
+  async function talks(): Promise<ArchiveWorld> {
+    const world = new ArchiveWorld();
+    await world.finishedRun('greeter-1', 1, { sessionTitle: 'One' });
+    await world.finishedRun('greeter-2', 2, { sessionTitle: 'Two' });
+    await world.finishedRun('greeter-3', 3, { sessionId: 's-greeter-1' });
+    await world.finishedRun('greeter-4', 4, { sessionTitle: 'Four' });
+    return world;
+  }
+
+  it('is the same while runs leave the cluster, at every length', async () => {
+    const world = await talks();
+    const lists = () => Promise.all([1, 2, 3, 200].map((limit) => sessionsOf(world, { limit })));
+    const before = await lists();
+    expect(before[3]?.map(({ title, runCount }) => [title, runCount])).toEqual([
+      ['Four', 1],
+      ['One', 2],
+      ['Two', 1],
+    ]);
+    for (const name of ['greeter-1', 'greeter-2', 'greeter-4', 'greeter-3']) {
+      await world.store(name);
+      expect(await lists()).toEqual(before);
+      world.vanish(name);
+      expect(await lists()).toEqual(before);
+    }
+  });
+
+  it('reads no parts while every session has its first run in the cluster', async () => {
+    const world = await talks();
+    await world.archiveAndRemove('greeter-2');
+    await sessionsOf(world);
+    expect(world.archive.calls).toEqual(['sessions']);
+    expect(world.mcp.requests()).toEqual([]);
+  });
+
+  it('shows archived sessions that wait for an answer, until they got one', async () => {
+    const world = new ArchiveWorld();
+    const claim = {
+      podUid: 'p',
+      podName: 'p',
+      at: '2026-05-01T09:00:00.000Z',
+      gatewayPod: 'g',
+      gatewayUid: 'g',
+      gatewayAddress: 'g:1',
+      epoch: 1,
+    };
+    const pending = { kind: 'question' as const, text: 'Blue?', callId: 'c1' };
+    for (const [name, second] of [
+      ['greeter-1', 1],
+      ['greeter-2', 2],
+    ] as const) {
+      const run = await world.finishedRun(name, second);
+      world.mcp.api.seed(AgentRuns, { ...run, status: { ...run.status, phase: 'done', claim, pending } });
+    }
+    const later = await world.finishedRun('greeter-3', 3, { sessionId: 's-greeter-2' });
+    world.mcp.api.seed(AgentRuns, { ...later, status: { ...later.status, phase: 'done', claim } });
+    const waiting = async () => (await sessionsOf(world, { pending: true })).map(({ sessionId }) => sessionId);
+    const asked = async (runId: string) => (await world.mcp.call('get_run', { ...AGENT, runId })).payload.pending;
+    expect(await waiting()).toEqual(['s-greeter-1']);
+    for (const name of ['greeter-1', 'greeter-2', 'greeter-3']) await world.archiveAndRemove(name);
+    expect(await waiting()).toEqual(['s-greeter-1']);
+    expect(await asked('greeter-1')).toMatchObject({ text: 'Blue?' });
+    expect(await asked('greeter-2')).toBeNull();
+  });
+
+  it('shows what the cluster has and says so while the archive is away', async () => {
+    const world = await talks();
+    await world.archiveAndRemove('greeter-2');
+    world.archive.available = false;
+    const { payload } = await world.mcp.call('list_sessions', AGENT);
+    expect(payload).toMatchObject({ sessions: [{ title: 'Four' }, { title: 'One' }], note: AWAY_NOTE });
   });
 });
 

@@ -2,9 +2,12 @@
 import { Registry } from 'prom-client';
 import { PostgresArchive } from '../../src/archive/postgres-archive.js';
 import { ArchiveUnavailableError } from '../../src/archive/types.js';
+import type { SessionsQuery } from '../../src/archive/types.js';
 import { createArchiveMetrics } from '../../src/observability/metrics.js';
 import { collect } from '../../src/transcript/chunk-store.js';
+import { eventually } from '../builders/api-server.js';
 import { makeChunk, makeEntry, makeFinishedRun } from '../builders/archive-entries.js';
+import type { RunParts } from '../builders/archive-entries.js';
 import { FakeClock } from '../builders/fake-clock.js';
 import { recordingLog } from '../builders/log.js';
 import { startPostgres } from '../builders/postgres-server.js';
@@ -12,6 +15,7 @@ import type { PostgresServer } from '../builders/postgres-server.js';
 import { outputEvent, toolEvent, userMessage } from '../builders/run-events.js';
 
 const SCOPE = { workspace: 'acme', box: 'acme-box', agentUid: 'uid-greeter' };
+const ALL: SessionsQuery = { except: [], waiting: false, limit: 100 };
 const signal = new AbortController().signal;
 
 describe('the archive on PostgreSQL', () => {
@@ -34,23 +38,174 @@ describe('the archive on PostgreSQL', () => {
   });
 
   /** As another process would open it. */
-  function open(url = server.url) {
+  function open(url = server.url, makesTables = true) {
     const clock = new FakeClock();
     const registry = new Registry();
     const log = recordingLog();
     const metrics = createArchiveMetrics(registry);
-    const archive = PostgresArchive.open({ url, clock, log: log.log, metrics, connections: 4 });
+    const archive = PostgresArchive.open({ url, clock, log: log.log, metrics, connections: 4, makesTables });
     opened.push(archive);
     return { archive, clock, registry, log };
   }
 
-  it('makes its tables once, whoever comes first', async () => {
+  async function dropTables(): Promise<void> {
     await server.query('drop table if exists boxwright_run_chunks, boxwright_runs, boxwright_purged_agents');
     await server.query('drop table if exists boxwright_migrations');
+  }
+
+  it('makes its tables once, whoever comes first', async () => {
+    await dropTables();
     const processes = Array.from({ length: 6 }, () => open().archive);
     const lists = await Promise.all(processes.map((archive) => archive.list(SCOPE, 10, signal)));
     expect(lists).toEqual([[], [], [], [], [], []]);
-    expect(await server.query('select version from boxwright_migrations')).toEqual([{ version: 1 }]);
+    expect(await server.query('select version from boxwright_migrations')).toEqual([{ version: 1 }, { version: 2 }]);
+  });
+
+  it('updates the tables of an older release with their rows', async () => {
+    await dropTables();
+    const { archive } = open();
+    await archive.put(makeEntry(makeFinishedRun('greeter-1')), signal);
+    await server.query('delete from boxwright_migrations where version > 1');
+    await server.query('drop index boxwright_runs_of_agent_by_end, boxwright_runs_that_wait');
+    await server.query('alter table boxwright_runs drop column claimed, drop column waits');
+    const reader = open(server.url, false).archive;
+    await expect(reader.list(SCOPE, 10, signal)).rejects.toThrow('its tables are not updated yet');
+    await open().archive.prepare(new FakeClock(), signal);
+    const sessions = await open(server.url, false).archive.sessions(SCOPE, ALL, signal);
+    expect(sessions.map(({ sessionId }) => sessionId)).toEqual(['s-greeter-1']);
+  });
+
+  it('is empty for a reader before the tables are made, which a reader never does', async () => {
+    await dropTables();
+    const reader = open(server.url, false);
+    expect(await reader.archive.list(SCOPE, 10, signal)).toEqual([]);
+    expect(await reader.archive.sessions(SCOPE, ALL, signal)).toEqual([]);
+    expect(reader.archive.retryInMs()).toBe(0);
+    expect(await server.query("select to_regclass('boxwright_runs') as made")).toEqual([{ made: null }]);
+    await open().archive.put(makeEntry(makeFinishedRun('greeter-1')), signal);
+    expect(await reader.archive.list(SCOPE, 10, signal)).toHaveLength(1);
+  });
+
+  it('needs no more than the right to select for a reader', async () => {
+    await open().archive.put(makeEntry(makeFinishedRun('greeter-1')), signal);
+    await server.query(`do $$ begin
+      if not exists (select 1 from pg_roles where rolname = 'reader') then create role reader login; end if;
+    end $$`);
+    await server.query('grant select on all tables in schema public to reader');
+    const { archive } = open(server.url.replace('boxwright:not-a-secret', 'reader:not-a-secret'), false);
+    expect(await archive.list(SCOPE, 10, signal)).toHaveLength(1);
+    expect(await archive.sessions(SCOPE, ALL, signal)).toHaveLength(1);
+    await expect(archive.put(makeEntry(makeFinishedRun('greeter-2')), signal)).rejects.toThrow('SQLSTATE 42501');
+  });
+
+  it('makes its tables as soon as the server is there', async () => {
+    await dropTables();
+    await server.kill();
+    const { archive, clock } = open();
+    const prepared = archive.prepare(clock, signal);
+    await eventually(() => archive.retryInMs() > 0, 'the tables were not asked for');
+    await server.start();
+    await clock.advance(10_000);
+    await prepared;
+    expect(await server.query('select max(version) as version from boxwright_migrations')).toEqual([{ version: 2 }]);
+  }, 60_000);
+
+  describe('sessions', () => {
+    const at = (second: number) => new Date(Date.UTC(2026, 4, 1, 9, 0, second)).toISOString();
+    const claim = {
+      podUid: 'uid-pod',
+      podName: 'pod',
+      at: at(0),
+      gatewayPod: 'g',
+      gatewayUid: 'uid-g',
+      gatewayAddress: '10.0.0.1:8443',
+      epoch: 1,
+    };
+    const question = { kind: 'question' as const, text: 'Blue?', callId: 'c1' };
+
+    interface Said {
+      name: string;
+      session: string;
+      from: number;
+      to: number;
+      status?: RunParts['status'];
+    }
+
+    async function put(archive: PostgresArchive, { name, session, from, to, status }: Said): Promise<void> {
+      const spec = { sessionId: session, createdAt: at(from) };
+      const run = makeFinishedRun(name, { spec, status: { claim, finishedAt: at(to), ...status } });
+      await archive.put(makeEntry(run, { sessionTitle: `title ${name}` }), signal);
+    }
+
+    async function filled(): Promise<PostgresArchive> {
+      const { archive } = open();
+      await put(archive, { name: 'a-1', session: 's-a', from: 1, to: 2 });
+      await put(archive, { name: 'b-1', session: 's-b', from: 3, to: 30, status: { pending: question } });
+      await put(archive, { name: 'c-1', session: 's-c', from: 4, to: 5, status: { pending: question } });
+      await put(archive, { name: 'c-2', session: 's-c', from: 6, to: 7 });
+      await put(archive, { name: 'a-2', session: 's-a', from: 20, to: 21 });
+      return archive;
+    }
+
+    it('come by their latest end, with the first run, the last claimed one and the number of runs', async () => {
+      const archive = await filled();
+      const sessions = await archive.sessions(SCOPE, ALL, signal);
+      expect(
+        sessions.map(({ first, last, ...rest }) => ({
+          ...rest,
+          first: first.spec.sessionTitle,
+          last: last?.metadata.name,
+        })),
+      ).toEqual([
+        { sessionId: 's-b', runs: 1, createdAt: at(3), updatedAt: at(30), first: 'title b-1', last: 'b-1' },
+        { sessionId: 's-a', runs: 2, createdAt: at(1), updatedAt: at(21), first: 'title a-1', last: 'a-2' },
+        { sessionId: 's-c', runs: 2, createdAt: at(4), updatedAt: at(7), first: 'title c-1', last: 'c-2' },
+      ]);
+    });
+
+    it('are at most as many as asked for, without those that are known', async () => {
+      const archive = await filled();
+      const ids = async (query: Partial<SessionsQuery>) =>
+        (await archive.sessions(SCOPE, { ...ALL, ...query }, signal)).map(({ sessionId }) => sessionId);
+      expect(await ids({ limit: 2 })).toEqual(['s-b', 's-a']);
+      expect(await ids({ except: ['s-b'], limit: 1 })).toEqual(['s-a']);
+      expect(await ids({ except: ['s-a', 's-b', 's-c'] })).toEqual([]);
+    });
+
+    it('wait while nothing that a pod took follows their question', async () => {
+      const archive = await filled();
+      const waiting = async () =>
+        (await archive.sessions(SCOPE, { ...ALL, waiting: true }, signal)).map(({ sessionId }) => sessionId);
+      expect(await waiting()).toEqual(['s-b']);
+      const spec = { sessionId: 's-b', createdAt: at(40) };
+      await archive.put(makeEntry(makeFinishedRun('b-2', { spec, status: { phase: 'cancelled' } })), signal);
+      expect(await waiting()).toEqual(['s-b']);
+      await put(archive, { name: 'b-3', session: 's-b', from: 50, to: 51 });
+      expect(await waiting()).toEqual([]);
+    });
+
+    it('are read in part, without runs that are known', async () => {
+      const archive = await filled();
+      const query = { sessionIds: ['s-a', 's-c', 's-unknown'], exceptUids: ['uid-a-2', 'uid-c-1', 'uid-c-2'] };
+      const parts = await archive.partsOf(SCOPE, query, signal);
+      expect(parts.map(({ sessionId, runs, last }) => [sessionId, runs, last?.metadata.name])).toEqual([
+        ['s-a', 1, 'a-1'],
+      ]);
+    });
+
+    it('show the latest runs of a long one', async () => {
+      const archive = await filled();
+      const runs = await archive.session(SCOPE, 's-a', signal, 1);
+      expect(runs.map(({ metadata }) => metadata.name)).toEqual(['a-2']);
+    });
+
+    it('belong to their agent', async () => {
+      const archive = await filled();
+      const scope = { ...SCOPE, agentUid: 'uid-spy' };
+      expect(await archive.sessions(scope, ALL, signal)).toEqual([]);
+      expect(await archive.sessions(scope, { ...ALL, waiting: true }, signal)).toEqual([]);
+      expect(await archive.partsOf(scope, { sessionIds: ['s-a'], exceptUids: [] }, signal)).toEqual([]);
+    });
   });
 
   it('gives back run and transcript as they were', async () => {
@@ -188,7 +343,7 @@ describe('the archive on PostgreSQL', () => {
     expect(await server.query('select name from boxwright_runs')).toEqual([{ name: 'spy-1' }]);
     expect(await server.query('select run_uid from boxwright_run_chunks')).toEqual([]);
     await archive.purge('uid-greeter', signal);
-  });
+  }, 60_000);
 
   it('stores nothing of a purged agent any more, whatever a late controller sends', async () => {
     const [one, other] = [open().archive, open().archive];

@@ -66,7 +66,14 @@ describe('the controller process with an archive', () => {
     const registry = new Registry();
     const metrics = createArchiveMetrics(registry);
     const { log } = logs;
-    const store = PostgresArchive.open({ url: postgres.url, clock: systemClock, log, metrics, connections: 4 });
+    const store = PostgresArchive.open({
+      url: postgres.url,
+      clock: systemClock,
+      log,
+      metrics,
+      connections: 4,
+      makesTables: true,
+    });
     const process = createControllerProcess({
       config: ControllerConfig.parse({
         releaseNamespace: RELEASE,

@@ -47,10 +47,10 @@ capabilities: { drop: [ALL] }
   value: {{ .Values.logLevel | quote }}
 {{- end }}
 
-{{/* Environment of the processes that use the archive. Begins with a line break unless it is empty. */}}
+{{/* The archive's URL as environment. Arguments: dict with root and key. Begins with a line break unless it is empty. */}}
 {{- define "boxwright.archiveEnv" -}}
-{{- with .Values.archive.postgres.secretName }}
-- { name: BOXWRIGHT_ARCHIVE_URL, valueFrom: { secretKeyRef: { name: {{ . | quote }}, key: url } } }
+{{- with .root.Values.archive.postgres.secretName }}
+- { name: BOXWRIGHT_ARCHIVE_URL, valueFrom: { secretKeyRef: { name: {{ . | quote }}, key: {{ $.key | default "url" | quote }} } } }
 {{- end }}
 {{- end }}
 

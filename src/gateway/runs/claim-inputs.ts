@@ -6,11 +6,13 @@ import type { AgentRun } from '../../api/v1alpha1/agent-run.js';
 import { Boxes } from '../../api/v1alpha1/box.js';
 import { objectKey } from '../../api/meta.js';
 import { isNotFound } from '../../kube/errors.js';
+import type { ArchiveReader } from '../../archive/types.js';
 import type { Cache, KubeApi } from '../../kube/types.js';
+import type { Clock } from '../../runtime/clock.js';
 import type { TranscriptMessage } from '../../protocol/run.js';
-import { readTranscript } from '../../transcript/chunk-store.js';
 import { GatewayError, tryAgain } from '../errors.js';
 import { projectAgent, projectBox, type AgentView, type BoxView } from '../views.js';
+import { EarlierRuns } from './earlier-runs.js';
 import { historyOf } from './history.js';
 import { hasOpenCall, resumeOf, type Resume } from './resume.js';
 import { DamagedInputError, messageOf } from './run-message.js';
@@ -42,6 +44,9 @@ export interface ClaimInputsOptions {
   store: RunStore;
   agents: Pick<Cache<AgentView>, 'get'>;
   boxes: Pick<Cache<BoxView>, 'get'>;
+  clock: Clock;
+  /** Absent when the installation has none. */
+  archive?: ArchiveReader | undefined;
 }
 
 export class ClaimInputs {
@@ -56,14 +61,18 @@ export class ClaimInputs {
     const agent = await this.#agentOf(run);
     const box = await this.boxOf(run.metadata.namespace ?? '');
     const message = await this.#messageOf(run);
-    const previous = await this.#previous(run, previousRun);
+    const scope = { workspace: box.workspace, box: box.name, agentUid: agent.uid };
+    const earlier = await EarlierRuns.of(this.#options, run, { scope, previousRun });
+    const { previous } = earlier;
     const pending = previous?.status?.pending;
     const untrusted =
       run.spec.trigger?.origin === 'trigger' ||
       run.spec.parent?.untrusted === true ||
-      previous?.status?.untrusted === true;
+      previous?.status?.untrusted === true ||
+      // Nobody can tell now.
+      (previous === undefined && earlier.isIncomplete);
     const approvedBefore = previous?.status?.approvals?.always ?? [];
-    const history = await this.#historyOf(run, previousRun, pending?.callId);
+    const history = await historyOf(earlier, pending?.callId);
     const input = { agent, box, message, history, untrusted, approvedBefore };
     // A transcript that was cut may have lost the call: then the answer is a message like any other.
     if (pending === undefined || !hasOpenCall(history, pending.callId)) return input;
@@ -117,26 +126,6 @@ export class ClaimInputs {
         throw refuse('InvalidRun', `The message cannot be read: ${error.message}.`);
       throw error;
     }
-  }
-
-  async #previous(run: AgentRun, name: string | undefined): Promise<AgentRun | undefined> {
-    if (name === undefined) return undefined;
-    try {
-      return await this.#options.store.find({ namespace: run.metadata.namespace ?? '', name });
-    } catch (error) {
-      if (error instanceof GatewayError && error.status === 404) return undefined;
-      throw error;
-    }
-  }
-
-  #historyOf(run: AgentRun, previousRun: string | undefined, openCall?: string): Promise<TranscriptMessage[]> {
-    const { api, store } = this.#options;
-    return historyOf(run, previousRun, {
-      find: (name) => this.#previous(run, name),
-      ofSession: (current) => store.ofSession(current),
-      transcript: (earlier) => readTranscript(api, earlier),
-      openCall,
-    });
   }
 }
 

@@ -28,16 +28,17 @@ function run(name: string, claimedAt?: string): AgentRun {
   };
 }
 
-function sources(runs: AgentRun[], events: (name: string) => RunEvent[]) {
+function sources(runs: AgentRun[], previous: string | undefined, events: (name: string) => RunEvent[]) {
   const read: string[] = [];
   return {
     read,
-    find: (name: string) => Promise.resolve(runs.find(({ metadata }) => metadata.name === name)),
-    ofSession: () => runs,
+    previous: runs.find(({ metadata }) => metadata.name === previous),
+    others: () => runs.filter(({ metadata, status }) => metadata.name !== previous && status?.claim !== undefined),
     transcript: (earlier: AgentRun) => {
       read.push(earlier.metadata.name);
       return Promise.resolve({ events: events(earlier.metadata.name), state: 'full' as const });
     },
+    isIncomplete: false,
   };
 }
 
@@ -52,25 +53,27 @@ test('runs follow in the order of their claims, up to the run that the Job names
     run('late', '2026-01-04'),
     run('never'),
   ];
-  const from = sources(runs, (name) => [userMessage(1, `to ${name}`)]);
+  const from = sources(runs, 'c', (name) => [userMessage(1, `to ${name}`)]);
 
-  expect(texts(await historyOf(run('now'), 'c', from))).toEqual(['to b', 'to a', 'to c']);
+  expect(texts(await historyOf(from))).toEqual(['to b', 'to a', 'to c']);
   expect(from.read).toEqual(['c', 'a', 'b']);
 });
 
 test('without an earlier run nothing is read', async () => {
-  const from = sources([run('a', '2026-01-01')], () => [userMessage(1, 'x')]);
+  const from = sources([run('a', '2026-01-01')], undefined, () => [userMessage(1, 'x')]);
 
-  expect(await historyOf(run('now'), undefined, from)).toEqual([]);
-  expect(await historyOf(run('now'), 'gone', from)).toEqual([]);
+  expect(await historyOf(from)).toEqual([]);
   expect(from.read).toEqual([]);
 });
 
 test('old messages go when a session has more than 1 MiB', async () => {
   const runs = [run('a', '2026-01-01'), run('b', '2026-01-02'), run('c', '2026-01-03')];
-  const from = sources(runs, (name) => [userMessage(1, name.repeat(400 * 1024)), assistantMessage(2, `re ${name}`)]);
+  const from = sources(runs, 'c', (name) => [
+    userMessage(1, name.repeat(400 * 1024)),
+    assistantMessage(2, `re ${name}`),
+  ]);
 
-  const history = await historyOf(run('now'), 'c', from);
+  const history = await historyOf(from);
 
   expect(texts(history).map((text) => text.slice(0, 4))).toEqual(['bbbb', 're b', 'cccc', 're c']);
   expect(Buffer.byteLength(JSON.stringify(history))).toBeLessThan(MAX_HISTORY_BYTES);
@@ -78,9 +81,9 @@ test('old messages go when a session has more than 1 MiB', async () => {
 
 test('at most 50 runs are read', async () => {
   const runs = Array.from({ length: 80 }, (_, i) => run(`r${i}`, `2026-01-01T00:00:${String(i).padStart(2, '0')}`));
-  const from = sources(runs, () => [userMessage(1, 'x')]);
+  const from = sources(runs, 'r79', () => [userMessage(1, 'x')]);
 
-  expect(await historyOf(run('now'), 'r79', from)).toHaveLength(50);
+  expect(await historyOf(from)).toHaveLength(50);
   expect(from.read).toHaveLength(50);
 });
 
@@ -133,19 +136,18 @@ test('a compacted session begins with its summary and the messages that were kep
     b: [userMessage(1, 'second'), assistantMessage(2, 'kept')],
     c: [userMessage(1, 'third'), compaction(2, 3), assistantMessage(3, 'new')],
   };
-  const from = sources(runs, (name) => events[name] ?? []);
+  const from = sources(runs, 'c', (name) => events[name] ?? []);
   const expected = ['task, summary', 'second', 'kept', 'third', 'new'];
-  expect(texts(await historyOf(run('now'), 'c', from))).toEqual(expected);
+  expect(texts(await historyOf(from))).toEqual(expected);
   expect(from.read).toEqual(['c', 'b']);
 
   events['c'] = [compaction(1, 0), userMessage(2, 'third')];
-  expect(
-    texts(
-      await historyOf(
-        run('now'),
-        'c',
-        sources(runs, (name) => events[name] ?? []),
-      ),
-    ),
-  ).toEqual(['task, summary', 'third']);
+  expect(texts(await historyOf(sources(runs, 'c', (name) => events[name] ?? [])))).toEqual(['task, summary', 'third']);
+});
+
+test('what could not be read is named in front of the rest', async () => {
+  const note = '(Earlier messages of this conversation are archived, and the archive cannot be read at the moment.)';
+  const from = sources([run('a', '2026-01-01')], 'a', () => [userMessage(1, 'go'), assistantMessage(2, 'done')]);
+  expect(texts(await historyOf({ ...from, isIncomplete: true }))).toEqual([note, 'go', 'done']);
+  expect(texts(await historyOf({ ...from, previous: undefined, isIncomplete: true }))).toEqual([note]);
 });

@@ -7,28 +7,32 @@ export const MAX_HISTORY_BYTES = 1024 * 1024;
 export const MAX_HISTORY_RUNS = 50;
 
 export interface HistorySources {
-  /** A run by name; undefined when it is gone. */
-  find(name: string): Promise<AgentRun | undefined>;
-  /** Known runs of the session of that run. */
-  ofSession(run: AgentRun): readonly AgentRun[];
+  /** The run whose conversation goes on. */
+  previous: AgentRun | undefined;
+  /** Known other runs of the session that a pod took. */
+  others(): readonly AgentRun[];
   transcript(run: AgentRun): Promise<Transcript>;
-  /** The call at the end of the history that stays without a result, because the run itself brings it. */
-  openCall?: string | undefined;
+  /** Whether something could not be read so far; asked when the rest is read. */
+  isIncomplete: boolean;
 }
 
+const INCOMPLETE =
+  '(Earlier messages of this conversation are archived, and the archive cannot be read at the moment.)';
+
 /**
- * Messages of the session before `run`, newest that fit in 1 MiB and 50 runs. The Job names the latest earlier run; the ones
- * before it follow in the order of their claims.
+ * Messages of the session before a run, newest that fit in 1 MiB and 50 runs: of the previous run, and of the ones before it
+ * in the order of their claims. `openCall` is the call at the end that stays without a result, because the run itself brings
+ * it. What cannot be read is named in a first message, so that the agent does not take the rest for all.
  */
-export async function historyOf(
-  run: AgentRun,
-  previousRun: string | undefined,
-  sources: HistorySources,
-): Promise<TranscriptMessage[]> {
-  if (previousRun === undefined) return [];
-  const previous = await sources.find(previousRun);
+export async function historyOf(sources: HistorySources, openCall?: string): Promise<TranscriptMessage[]> {
+  const said = await conversationOf(sources, openCall);
+  return sources.isIncomplete ? [{ role: 'user', text: INCOMPLETE }, ...said] : said;
+}
+
+async function conversationOf(sources: HistorySources, openCall: string | undefined): Promise<TranscriptMessage[]> {
+  const { previous } = sources;
   if (previous === undefined) return [];
-  const chain = earlierRuns(run, previous, sources.ofSession(run));
+  const chain = chainOf(previous, sources.others());
   let messages: TranscriptMessage[] = [];
   let bytes = 0;
   let compaction: OpenCompaction | undefined;
@@ -43,7 +47,7 @@ export async function historyOf(
     if (kept.length < own.length || compaction?.missing === 0) break;
   }
   if (compaction !== undefined) messages = [{ role: 'user', text: compaction.text }, ...messages];
-  return repaired(messages, sources.openCall);
+  return repaired(messages, openCall);
 }
 
 /** A summary, and how many of the messages before it are still to be found. */
@@ -73,15 +77,15 @@ function beforeCompaction(events: readonly RunEvent[], { text, missing }: OpenCo
 }
 
 /** The previous run, then the ones claimed before it, newest first. */
-function earlierRuns(run: AgentRun, previous: AgentRun, session: readonly AgentRun[]): AgentRun[] {
-  const before = session
-    .filter(({ metadata }) => metadata.name !== run.metadata.name && metadata.name !== previous.metadata.name)
-    .filter((other) => other.status?.claim !== undefined && claimOrder(other) < claimOrder(previous))
+function chainOf(previous: AgentRun, others: readonly AgentRun[]): AgentRun[] {
+  const before = others
+    .filter((other) => claimOrder(other) < claimOrder(previous))
     .sort((a, b) => (claimOrder(a) < claimOrder(b) ? 1 : -1));
   return [previous, ...before].slice(0, MAX_HISTORY_RUNS);
 }
 
-function claimOrder(run: AgentRun): string {
+/** Orders claimed runs as strings. */
+export function claimOrder(run: AgentRun): string {
   return `${run.status?.claim?.at ?? ''} ${run.metadata.name}`;
 }
 
