@@ -7,7 +7,8 @@ const [outdir = 'dist'] = process.argv.slice(2);
 
 rmSync(outdir, { recursive: true, force: true });
 await build({
-  entryPoints: { boxwright: 'src/main.ts' },
+  // The second is loaded as a thread (src/runner/tools/web/page-reader.ts).
+  entryPoints: { boxwright: 'src/main.ts', 'page-worker': 'src/runner/tools/web/page-worker.ts' },
   outdir,
   outExtension: { '.js': '.mjs' },
   bundle: true,

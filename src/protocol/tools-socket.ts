@@ -17,8 +17,9 @@ export const MAX_FRAMES = 1;
 
 export const SHELL_DEFAULT_SECONDS = 120;
 export const SHELL_MAX_SECONDS = 600;
-/** Bound of a call of the family `files` in `tools`; the runner waits a little longer. */
+/** Bounds of calls in `tools`, by family; the runner waits a little longer. */
 export const FILES_SECONDS = 30;
+export const FETCH_SECONDS = 30;
 
 const Path = z.string().min(1).max(4096);
 
@@ -92,8 +93,15 @@ export const TOOL_DEFINITIONS = {
       path: Path.optional().describe('Directory to start in; the workspace itself when absent.'),
     }),
   },
+  fetch: {
+    family: 'web',
+    description:
+      'Fetches a page or text of the public web and returns what a person would read of it, as markdown. Long text is cut; all of it is then in the file named by wholeTextPath.',
+    input: z.object({ url: z.string().min(1).max(4096).describe('Address, http or https.') }),
+  },
 } as const satisfies Record<string, { family: string; description: string; input: z.ZodType }>;
 export type ToolName = keyof typeof TOOL_DEFINITIONS;
+export type PodToolFamily = (typeof TOOL_DEFINITIONS)[ToolName]['family'];
 export type ToolInput<Name extends ToolName> = z.output<(typeof TOOL_DEFINITIONS)[Name]['input']>;
 
 /** Names of all tools. */

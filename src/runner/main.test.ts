@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { FakeClock } from '../../test/builders/fake-clock.js';
 import { makeClaim, startFakeGateway } from '../../test/builders/fake-gateway.js';
 import type { FakeGateway, FakeGatewayOptions } from '../../test/builders/fake-gateway.js';
+import { webAccess } from '../../test/builders/web-access.js';
 import { temporaryDirectories } from '../../test/builders/workspace.js';
 import { TerminationMessage } from '../protocol/run.js';
 import { systemClock } from '../runtime/clock.js';
@@ -81,6 +82,7 @@ async function makePod(options: FakeGatewayOptions = {}): Promise<Pod> {
           clock: systemClock,
           terminate: stop.signal,
           paths: { socket: paths.toolsSocket, workspace },
+          web: webAccess(),
         },
       );
       open.push({
@@ -181,6 +183,7 @@ test('tools that are switched off are not offered', async () => {
     'list',
     'grep',
     'glob',
+    'fetch',
     'ask_user',
   ]);
 });

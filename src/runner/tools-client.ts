@@ -8,12 +8,14 @@ import type { Clock } from '../runtime/clock.js';
 import { sleep } from '../runtime/clock.js';
 import {
   encodeFrame,
+  FETCH_SECONDS,
   FILES_SECONDS,
   FrameDecoder,
   SHELL_DEFAULT_SECONDS,
+  TOOL_DEFINITIONS,
   ToolsResult,
 } from '../protocol/tools-socket.js';
-import type { ToolName } from '../protocol/tools-socket.js';
+import type { PodToolFamily, ToolName } from '../protocol/tools-socket.js';
 import { cutJson } from './json-cut.js';
 import type { ToolResult } from './engine.js';
 
@@ -61,9 +63,12 @@ function failed(error: string): ToolResult {
   return { isError: true, result: { error } };
 }
 
-function secondsFor(call: ToolCall): number {
-  if (call.tool !== 'shell') return FILES_SECONDS + GRACE_SECONDS;
-  const asked = call.input['timeoutSeconds'];
+const SECONDS: Record<Exclude<PodToolFamily, 'shell'>, number> = { files: FILES_SECONDS, web: FETCH_SECONDS };
+
+function secondsFor({ tool, input }: ToolCall): number {
+  const { family } = TOOL_DEFINITIONS[tool];
+  if (family !== 'shell') return SECONDS[family] + GRACE_SECONDS;
+  const asked = input['timeoutSeconds'];
   return (typeof asked === 'number' ? asked : SHELL_DEFAULT_SECONDS) + GRACE_SECONDS;
 }
 

@@ -12,6 +12,7 @@ import { runRunner } from '../../src/runner/main.js';
 import { runTools } from '../../src/runner/tools/main.js';
 import { readTranscript } from '../../src/transcript/chunk-store.js';
 import type { RunEvent } from '../../src/protocol/run.js';
+import { webAccess } from './web-access.js';
 import { GatewayWorld, NAMESPACE, type GatewayPod, type RunPod, type WorldOptions } from './gateway-world.js';
 
 export class PodWorld {
@@ -60,7 +61,8 @@ export class PodWorld {
     await writeFile(paths.token, pod.token);
     const stop = new AbortController();
     const common = { writeLog: () => undefined, clock: systemClock, terminate: stop.signal };
-    const tools = runTools({}, { ...common, paths: { socket: paths.toolsSocket, workspace: join(root, 'workspace') } });
+    const toolsPaths = { socket: paths.toolsSocket, workspace: join(root, 'workspace') };
+    const tools = runTools({}, { ...common, paths: toolsPaths, web: webAccess() });
     const env = {
       BOXWRIGHT_RUN_NAMESPACE: NAMESPACE,
       BOXWRIGHT_RUN: name,

@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs';
 import { mkdir, readFile, stat, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { execFileSync } from 'node:child_process';
+import { webAccess } from '../../../test/builders/web-access.js';
 import { temporaryDirectories } from '../../../test/builders/workspace.js';
 import type { ToolName } from '../../protocol/tools-socket.js';
 import { systemClock } from '../../runtime/clock.js';
@@ -22,7 +23,7 @@ beforeEach(async () => {
 let calls = 0;
 function call(tool: ToolName, input: Record<string, unknown>, options: { signal?: AbortSignal; clock?: Clock } = {}) {
   calls += 1;
-  const execute = createToolExecutor({ workspace, clock: options.clock ?? systemClock });
+  const execute = createToolExecutor({ workspace, clock: options.clock ?? systemClock, web: webAccess() });
   const signal = options.signal ?? new AbortController().signal;
   return execute({ type: 'call', run: 'helper-1', call: calls, tool, input }, signal);
 }

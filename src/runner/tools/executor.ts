@@ -8,11 +8,18 @@ import { globFiles, grepFiles } from './search.js';
 import type { ExecuteTool } from './server.js';
 import { runShell } from './shell.js';
 import { ToolFailure } from './tool-failure.js';
+import { fetchPage } from './web/fetch.js';
+import type { WebAccess } from './web/fetch.js';
 
-/** What every tool gets besides its input. */
-export interface ToolContext {
+/** What all calls share. */
+export interface ToolServices {
   workspace: string;
   clock: Clock;
+  web: WebAccess;
+}
+
+/** What every tool gets besides its input. */
+export interface ToolContext extends ToolServices {
   run: string;
   call: number;
   /** Fires when nobody waits for the result any more. */
@@ -36,13 +43,14 @@ const TOOLS: Tools = {
   list: ok(listDirectory),
   grep: ok(grepFiles),
   glob: ok(globFiles),
+  fetch: fetchPage,
 };
 
 /** Executes calls in one workspace. The result never rejects. */
-export function createToolExecutor(options: { workspace: string; clock: Clock }): ExecuteTool {
+export function createToolExecutor(services: ToolServices): ExecuteTool {
   return async (call, signal) => {
     try {
-      return await dispatch(call, { ...options, run: call.run, call: call.call, signal });
+      return await dispatch(call, { ...services, run: call.run, call: call.call, signal });
     } catch (error) {
       return { isError: true, result: { error: explain(error) } };
     }

@@ -2,6 +2,9 @@
  * `boxwright tools`: the container in which an agent's commands and file operations happen. It holds no token and no
  * secret; whatever runs here is the agent's (DESIGN 7).
  */
+import { dirname, join } from 'node:path';
+import { systemResolve } from '../../net/dial.js';
+import { publicAddresses } from '../../net/public-address.js';
 import { TOOLS_SOCKET, WORKSPACE_DIR } from '../../protocol/pod.js';
 import type { Clock } from '../../runtime/clock.js';
 import { systemClock } from '../../runtime/clock.js';
@@ -11,6 +14,8 @@ import { createToolExecutor } from './executor.js';
 import { killGroup, readProcessGroups, superviseProcesses } from './process-supervisor.js';
 import { pruneRunLogs } from './run-logs.js';
 import { listenForCalls } from './server.js';
+import type { WebAccess } from './web/fetch.js';
+import { createPageReader } from './web/page-reader.js';
 
 export interface ToolsDeps {
   clock: Clock;
@@ -18,6 +23,7 @@ export interface ToolsDeps {
   /** Fires when the container is told to stop. */
   terminate: AbortSignal;
   paths: { socket: string; workspace: string };
+  web: WebAccess;
 }
 
 /** The real things of a run pod. */
@@ -29,6 +35,14 @@ export function systemToolsDeps(): ToolsDeps {
     writeLog: (line) => process.stdout.write(line),
     terminate: terminate.signal,
     paths: { socket: TOOLS_SOCKET, workspace: WORKSPACE_DIR },
+    web: {
+      dialer: { isAllowed: publicAddresses(), resolve: systemResolve },
+      // hack/build.mjs puts it beside the main file.
+      readPage: createPageReader({
+        worker: join(dirname(process.argv[1] ?? ''), 'page-worker.mjs'),
+        clock: systemClock,
+      }),
+    },
   };
 }
 
@@ -36,7 +50,7 @@ export function systemToolsDeps(): ToolsDeps {
 export async function runTools(_env: NodeJS.ProcessEnv, deps: ToolsDeps = systemToolsDeps()): Promise<number> {
   const log = createRunnerLog('tools', deps.clock, deps.writeLog);
   try {
-    const execute = createToolExecutor({ workspace: deps.paths.workspace, clock: deps.clock });
+    const execute = createToolExecutor({ workspace: deps.paths.workspace, clock: deps.clock, web: deps.web });
     const server = await listenForCalls({ socketPath: deps.paths.socket, execute, clock: deps.clock, log });
     log.info({}, 'tools are ready');
     forgetOldLogs(deps.paths.workspace, log);

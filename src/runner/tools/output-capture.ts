@@ -74,8 +74,8 @@ export interface OutputLog {
   close(): string | undefined;
 }
 
-/** `.runs/<run>/<call>.log` in the workspace, made at the first write. Never throws: a full disk must not fail a command. */
-export function openOutputLog(workspace: string, run: string, call: number): OutputLog {
+/** `.runs/<run>/<name>` in the workspace, made at the first write. Never throws: a full disk must not fail a command. */
+export function openOutputLog(workspace: string, run: string, name: string): OutputLog {
   let file: { descriptor: number; path: string } | undefined;
   let failed = false;
   let bytes = 0;
@@ -83,7 +83,7 @@ export function openOutputLog(workspace: string, run: string, call: number): Out
     write(chunk) {
       try {
         if (failed || bytes >= MAX_LOG_BYTES) return;
-        file ??= createLog(workspace, run, call);
+        file ??= createLog(workspace, run, name);
         bytes += writeSync(file.descriptor, chunk.subarray(0, MAX_LOG_BYTES - bytes));
       } catch {
         failed = true;
@@ -97,16 +97,16 @@ export function openOutputLog(workspace: string, run: string, call: number): Out
   };
 }
 
-function createLog(workspace: string, run: string, call: number): { descriptor: number; path: string } {
+function createLog(workspace: string, run: string, name: string): { descriptor: number; path: string } {
   const root = realpathSync(workspace);
   let directory = root;
-  for (const name of [RUN_LOGS_DIR, run]) {
-    directory = join(directory, name);
+  for (const part of [RUN_LOGS_DIR, run]) {
+    directory = join(directory, part);
     mkdirSync(directory, { recursive: true });
     // The agent may have planted a link here: make and write only where the path really is what it says.
     if (realpathSync(directory) !== directory) throw new Error('the directory of the logs is a link');
   }
-  const path = join(directory, `${call}.log`);
+  const path = join(directory, name);
   const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
   return { descriptor: openSync(path, flags, 0o644), path: relative(root, path) };
 }

@@ -17,7 +17,7 @@ export async function runShell(input: ToolInput<'shell'>, context: ToolContext):
   const cwd = await resolveInWorkspace(context.workspace, input.cwd ?? '.');
   if (!(await stat(cwd)).isDirectory()) throw new ToolFailure('cwd is not a directory.');
   const seconds = input.timeoutSeconds ?? SHELL_DEFAULT_SECONDS;
-  const capture = new OutputCapture(openOutputLog(context.workspace, context.run, context.call));
+  const capture = new OutputCapture(openOutputLog(context.workspace, context.run, `${context.call}.log`));
   const end = await runChild({
     file: SHELL,
     args: ['-c', input.command],
