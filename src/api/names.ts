@@ -97,6 +97,12 @@ export function originOf(run: Pick<AgentRun, 'spec'>): string {
   return trigger.name === undefined ? trigger.origin : `${trigger.origin}:${trigger.name}`;
 }
 
+/** The runs above one whose agent was called, the outermost first; its parent alone for runs of before it was noted. */
+export function callersOf({ spec: { parent } }: Pick<AgentRun, 'spec'>): readonly { name: string; uid: string }[] {
+  if (parent === undefined) return [];
+  return parent.callers ?? [{ name: parent.name, uid: parent.uid }];
+}
+
 /** Name of chunk `seq` of a run: fixed width, so that names sort like positions. */
 export function chunkName(run: string, seq: number): string {
   return `${run}.${String(seq).padStart(2, '0')}`;

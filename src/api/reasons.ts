@@ -39,6 +39,12 @@ export const QUEUE_REASONS = {
     cause: 'The Job is suspended: it waits in the Kueue queue of the Box.',
     nextStep: 'kubectl get workloads in the namespace of the Box shows what Kueue waits for.',
   },
+  WaitingForBudget: {
+    cause:
+      'Nothing is left of a budget for a day or month of agent, Box or Workspace: it is used, or granted to runs that work.',
+    nextStep:
+      'Read status.message: it names the budget and when it is free again at the latest. Wait, or raise spec.budget; the run starts by itself.',
+  },
   BoxNotReady: { cause: 'The Box is not Ready.', nextStep: 'Read the conditions: kubectl describe box.' },
   WorkspaceNotReady: {
     cause: 'The volume for the files of the agent is not there, and the run would lose what it writes.',

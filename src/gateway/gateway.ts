@@ -60,6 +60,7 @@ export function createGateway(deps: GatewayDeps): Gateway {
   const reviews = new TokenReviewer({ api, clock, metrics });
   const authenticator = new RunAuthenticator({ api, clock, reviews, ...caches });
   const pinning = new Pinning({ self, clock, store, served, gateways: caches.gateways, metrics, log });
+  const budgets = new RunBudgets({ clock, store });
   const notes = new NoteStore({ api, cache: caches.notes, clock });
   const abilities = new AbilitiesReader({ notes, skills: caches.skills });
   const { agents, boxes } = caches;
@@ -75,7 +76,7 @@ export function createGateway(deps: GatewayDeps): Gateway {
       lock,
       agents: caches.agents,
       abilities,
-      calls: new AgentCalls({ api, store, clock, runs: caches.runs, agents: caches.agents }),
+      calls: new AgentCalls({ api, store, clock, runs: caches.runs, agents: caches.agents, budgets }),
       memory: new MemoryTools(notes),
       skills: new SkillTools({ api, skills: caches.skills }),
       self: new SelfTools({ api, clock }),
@@ -85,7 +86,7 @@ export function createGateway(deps: GatewayDeps): Gateway {
       ...shared,
       boxes: inputs,
       agents: caches.agents,
-      budgets: new RunBudgets({ clock, store }),
+      budgets,
       ...deps.models,
     }),
     isDraining: deps.isDraining,

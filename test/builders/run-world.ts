@@ -11,6 +11,7 @@ import { createArchiveControllers } from '../../src/controllers/archive/controll
 import { createRunControllers } from '../../src/controllers/agent-run/controller.js';
 import type { RunControllers } from '../../src/controllers/agent-run/controller.js';
 import { jobInformer, nodeInformer, podInformer, runInformer } from '../../src/controllers/agent-run/views.js';
+import { BudgetLedger } from '../../src/controllers/budget/ledger.js';
 import type { ControllerPart } from '../../src/controllers/common/controller-part.js';
 import {
   agentInformer,
@@ -120,6 +121,8 @@ export class RunWorld {
             store,
             metrics: { waiting: (runs) => (this.archiveWaiting = runs) },
           });
+    const budgets = new BudgetLedger(caches, this.clock);
+    budgets.watch();
     this.controllers = createRunControllers({
       api: this.api,
       clock: this.clock,
@@ -133,6 +136,7 @@ export class RunWorld {
         oldestWaiting: (seconds) => (this.oldestWaitingSeconds = seconds),
       },
       archive: archive?.gate,
+      budgets,
       jobSettings: () =>
         Promise.resolve({
           image: 'boxwright:test',

@@ -5,14 +5,18 @@
 import { LABEL_CREDENTIAL } from '../../src/api/credentials.js';
 import { parseMicroUsd } from '../../src/api/money.js';
 import { renderSlice } from '../../src/api/budget.js';
+import { AgentRuns, type AgentRun } from '../../src/api/v1alpha1/agent-run.js';
+import { AgentSpec, Agents } from '../../src/api/v1alpha1/agent.js';
+import { Boxes } from '../../src/api/v1alpha1/box.js';
 import { Workspaces, WorkspaceSpec } from '../../src/api/v1alpha1/workspace.js';
 import { jobInformer, runInformer } from '../../src/controllers/agent-run/views.js';
 import { createBudgetController } from '../../src/controllers/budget/controller.js';
 import { BudgetLedger } from '../../src/controllers/budget/ledger.js';
 import { agentInformer, boxInformer, workspaceInformer } from '../../src/controllers/common/informers.js';
 import { Jobs, Secrets } from '../../src/kube/core-types.js';
+import { runPath } from '../../src/protocol/run.js';
 import { startFakeVendor, type FakeVendor } from '../builders/fake-vendor.js';
-import { GatewayWorld, NAMESPACE, type GatewayPod, type RunPod } from '../builders/gateway-world.js';
+import { BOX, GatewayWorld, NAMESPACE, type GatewayPod, type RunPod } from '../builders/gateway-world.js';
 
 const KEY = 'sk-vendor-0123456789abcdef';
 const RUNS = 50;
@@ -102,34 +106,115 @@ async function finish(gateway: GatewayPod, pod: RunPod, reason: string): Promise
   await world.call(gateway, pod, 'finish', { epoch: 1, events: [], outcome });
 }
 
+/** What the ledger grants a run stands on its Job, as the run controller writes it. */
+function admitted(ledger: BudgetLedger, pod: RunPod): void {
+  const slice = ledger.admit(world.run(pod.run));
+  const job = world.api.peek(Jobs, `${NAMESPACE}/${pod.run}`);
+  if (slice === undefined || job === undefined) throw new Error('the run was not limited');
+  const annotations = { 'boxwright.dev/budget': renderSlice(slice) };
+  world.api.seed(Jobs, { ...job, metadata: { ...job.metadata, annotations } });
+}
+
+/** Lets the fake clock run until the work on real sockets is done. */
+async function letTimePass<T>(work: Promise<T>): Promise<T> {
+  const state = { ended: false };
+  const watched = work.finally(() => (state.ended = true));
+  watched.catch(() => undefined);
+  while (!state.ended) {
+    await world.clock.advance(250);
+    await new Promise((resolve) => setTimeout(resolve, 1));
+  }
+  return watched;
+}
+
+/** Micro-USD that the vendor was paid. */
+const paid = () => vendor.given.reduce((sum, { input, output }) => sum + input * 2 + output * 10, 0);
+
 test('the vendor never gets more than the budget, and the counts are its own', async () => {
   const ledger = startController();
   const gateways = [world.startGateway(), world.startGateway()];
   const running = Array.from({ length: RUNS }, async (_, index) => {
     const name = `helper-${index}`;
     const pod = world.addRun(name);
-    const slice = ledger.admit(world.run(name));
-    const job = world.api.peek(Jobs, `${NAMESPACE}/${name}`);
-    if (slice === undefined || job === undefined) throw new Error('the run was not limited');
-    const annotations = { 'boxwright.dev/budget': renderSlice(slice) };
-    world.api.seed(Jobs, { ...job, metadata: { ...job.metadata, annotations } });
+    admitted(ledger, pod);
     const gateway = gateways[index % 2] as GatewayPod;
     await world.claim(gateway, pod);
     return spendAll(gateway, pod);
   });
-  const state = { ended: false };
-  const all = Promise.all(running).finally(() => (state.ended = true));
-  while (!state.ended) {
-    await world.clock.advance(250);
-    await new Promise((resolve) => setTimeout(resolve, 1));
-  }
 
-  const reasons = await all;
-  const paid = vendor.given.reduce((sum, { input, output }) => sum + input * 2 + output * 10, 0);
-  expect(paid).toBeLessThanOrEqual(BUDGET);
-  expect(paid).toBeGreaterThan(BUDGET * 0.8);
+  const reasons = await letTimePass(Promise.all(running));
+  expect(paid()).toBeLessThanOrEqual(BUDGET);
+  expect(paid()).toBeGreaterThan(BUDGET * 0.8);
   expect(new Set(reasons)).toEqual(new Set(['BudgetExhausted', ...reasons.filter((reason) => reason === 'Completed')]));
   const counted = reasons.map((_, index) => world.run(`helper-${index}`).status);
-  expect(counted.reduce((sum, status) => sum + (parseMicroUsd(status?.usage?.costUsd) ?? 0), 0)).toBe(paid);
+  expect(counted.reduce((sum, status) => sum + (parseMicroUsd(status?.usage?.costUsd) ?? 0), 0)).toBe(paid());
   expect(counted.every((status) => status?.usageFinal === true && status.openCall === undefined)).toBe(true);
 }, 30_000);
+
+describe('a run and the agents that it calls', () => {
+  beforeEach(() => {
+    const box = world.api.peek(Boxes, BOX);
+    if (box === undefined) throw new Error('there is no Box');
+    world.api.seed(Boxes, { ...box, spec: { ...box.spec, budget: [{ per: 'run', usd: '0.2' }] } });
+    world.api.seed(Agents, {
+      apiVersion: '',
+      kind: '',
+      metadata: { name: 'writer', namespace: NAMESPACE, uid: 'uid-writer' },
+      spec: AgentSpec.parse({ name: 'Writer', provider: 'anthropic', model: 'claude-sonnet-5' }),
+      status: { active: true },
+    });
+  });
+
+  const message = (words: number) => ({
+    model: 'claude-sonnet-5',
+    max_tokens: 4_000,
+    messages: [{ role: 'user', content: 'x'.repeat(words) }],
+  });
+
+  /** Calls the agent, and admits and claims its run. */
+  async function called(ledger: BudgetLedger, gateway: GatewayPod, pod: RunPod, wait: boolean): Promise<RunPod> {
+    const input = { handle: 'writer', message: 'Go.', wait };
+    const answer = world.post(
+      gateway,
+      runPath(NAMESPACE, pod.run, 'tool'),
+      { epoch: 1, call: 1, tool: 'call_agent', input },
+      pod.token,
+    );
+    answer.catch(() => undefined);
+    const child = () => world.api.all(AgentRuns).find(({ spec }) => spec.parent !== undefined);
+    while (child() === undefined) await new Promise((resolve) => setImmediate(resolve));
+    const childPod = world.addJob(child() as AgentRun);
+    admitted(ledger, childPod);
+    await world.claim(gateway, childPod);
+    return childPod;
+  }
+
+  test.each([true, false])(
+    'share one limit; the caller waits: %p',
+    async (wait) => {
+      const ledger = startController();
+      const gateway = world.startGateway();
+      const pod = world.addRun('helper-0');
+      admitted(ledger, pod);
+      await world.claim(gateway, pod);
+      expect((await world.post(gateway, '/gateway/anthropic/v1/messages', message(100), pod.token)).status).toBe(200);
+      const before = paid();
+
+      const child = await called(ledger, gateway, pod, wait);
+      expect(world.run('helper-0').status?.budget).toMatchObject({ returned: 1, granted: { usd: `0.0${before}` } });
+      const rest = wait
+        ? letTimePass(spendAll(gateway, child)).then(() => letTimePass(spendAll(gateway, pod)))
+        : letTimePass(Promise.all([spendAll(gateway, child), spendAll(gateway, pod)]));
+      await rest;
+
+      expect(paid()).toBeLessThanOrEqual(200_000);
+      expect(paid()).toBeGreaterThan(150_000);
+      const [own, its] = ['helper-0', child.run].map(
+        (name) => parseMicroUsd(world.run(name).status?.usage?.costUsd) ?? 0,
+      );
+      expect((own ?? 0) + (its ?? 0)).toBe(paid());
+      expect(its).toBeGreaterThan(70_000);
+    },
+    30_000,
+  );
+});

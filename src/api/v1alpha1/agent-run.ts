@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { AGE_COLUMN, defineResource, dnsLabelName, immutableSpecField } from '../define-resource.js';
 import type { Resource } from '../meta.js';
-import { Conditions, Provider, Timestamp } from './common.js';
+import { Conditions, FoldedTotals, Folding, Provider, Timestamp } from './common.js';
 
 /** The spec's run states (spec 3). A queued run is `running` with reason in the condition Queued. */
 export const RUN_PHASES = ['running', 'done', 'error', 'cancelled'] as const;
@@ -79,6 +79,15 @@ export const AgentRunSpec = z.object({
         .array(z.string().max(36))
         .max(MAX_CALL_DEPTH)
         .describe('Agents of the calling runs, the outermost first; none of them is called again.'),
+      callers: z
+        .array(
+          z
+            .object({ name: z.string().max(63).describe('A run.'), uid: z.string().max(64).describe('Its UID.') })
+            .describe('A run above this one.'),
+        )
+        .max(MAX_CALL_DEPTH)
+        .optional()
+        .describe('The calling runs, the outermost first; what this run uses counts towards the slice of each.'),
       waits: z.boolean().describe('True when the parent waits for this run, which then needs no free place.'),
       untrusted: z.boolean().optional().describe('True when the parent came from outside.'),
     })
@@ -181,6 +190,11 @@ export const RunBudget = z
     granted: Allowance.describe('What the controller has granted; absent dimensions have no limit.'),
     wanted: Allowance.optional().describe('What the gateway asks for.'),
     answered: Allowance.optional().describe('The wish that `granted` answers.'),
+    returned: z
+      .int()
+      .min(0)
+      .optional()
+      .describe('How often the gateway gave back what was not used, which makes earlier grants void.'),
   })
   .describe('What the budgets of agent, Box and Workspace leave to the run.');
 export type RunBudget = z.output<typeof RunBudget>;
@@ -213,6 +227,8 @@ export const AgentRunStatus = z.object({
   usage: RunUsage.optional(),
   openCall: OpenCall.optional(),
   budget: RunBudget.optional(),
+  folded: FoldedTotals,
+  folding: Folding,
   usageFinal: z.boolean().optional().describe('True when usage will not grow any more.'),
   output: z.string().max(MAX_STATUS_OUTPUT_BYTES).optional().describe('The last message of the agent, cut at 8 KiB.'),
   outputTruncated: z.boolean().optional().describe('True when output is cut; the transcript has all of it.'),

@@ -19,7 +19,14 @@ export interface WaitingRun {
 /** Why none of the runs of an agent or Box may start, whatever the limits say. */
 export type Gate = Extract<
   QueueReason,
-  'AgentInactive' | 'AgentPaused' | 'BoxPaused' | 'WorkspacePaused' | 'BoxNotReady' | 'WorkspaceNotReady' | 'NoCapacity'
+  | 'AgentInactive'
+  | 'AgentPaused'
+  | 'BoxPaused'
+  | 'WorkspacePaused'
+  | 'BoxNotReady'
+  | 'WorkspaceNotReady'
+  | 'NoCapacity'
+  | 'WaitingForBudget'
 >;
 
 export interface AgentQueue {

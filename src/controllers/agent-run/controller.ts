@@ -8,6 +8,7 @@ import type { CacheChange } from '../../kube/types.js';
 import { all } from '../common/controller-part.js';
 import type { ControllerPart } from '../common/controller-part.js';
 import type { BoxCounts } from '../box/dependencies.js';
+import type { Mark } from '../budget/empty-budgets.js';
 import { BY_WORKSPACE } from '../common/informers.js';
 import type { AgentView } from '../common/informers.js';
 import { READY } from '../common/ready.js';
@@ -30,8 +31,7 @@ export interface RunControllers {
 const WHOLE_INSTALLATION = 'installation';
 
 export function createRunControllers(deps: RunDependencies): RunControllers {
-  const { caches } = deps;
-  const queue = new RunQueue({ maxRunning: deps.maxRunning, facts: queueFacts(caches), clock: deps.clock });
+  const queue = new RunQueue({ maxRunning: deps.maxRunning, facts: queueFacts(deps), clock: deps.clock });
   let wakeRun: (key: string) => void = () => undefined;
   const watchWaiting = waitingWatch(deps, queue);
   const reconciler = new RunReconciler(deps, queue, (key) => wakeRun(key));
@@ -51,8 +51,10 @@ export function createRunControllers(deps: RunDependencies): RunControllers {
       workers: 1,
       watch: (enqueue) => watchPlaces(deps, queue, () => enqueue(WHOLE_INSTALLATION)),
       reconcile() {
+        deps.budgets?.empty.review();
         for (const key of queue.admitNext()) wakeRun(key);
-        const next = Math.min(queue.nextChangeMs() ?? Infinity, watchWaiting());
+        const budget = deps.budgets?.empty.nextFreeMs() ?? Infinity;
+        const next = Math.min(queue.nextChangeMs() ?? Infinity, watchWaiting(), budget);
         return Promise.resolve(next === Infinity ? {} : { requeueAfterMs: next });
       },
     },
@@ -60,7 +62,11 @@ export function createRunControllers(deps: RunDependencies): RunControllers {
 }
 
 /** The queue follows the caches on every replica; only the leader's engine works on the keys. */
-function watchRuns({ caches, archive }: RunDependencies, queue: RunQueue, enqueue: (key: string) => void): () => void {
+function watchRuns(
+  { caches, archive, budgets }: RunDependencies,
+  queue: RunQueue,
+  enqueue: (key: string) => void,
+): () => void {
   const look = (key: string) => {
     queue.update(key, queuedRunOf(caches, key));
     enqueue(key);
@@ -100,6 +106,7 @@ function watchRuns({ caches, archive }: RunDependencies, queue: RunQueue, enqueu
       }
     }),
     archive?.onStored(enqueue) ?? (() => undefined),
+    budgets?.empty.onEmpty((mark) => enqueueAll(runsOfBudget(caches, mark), enqueue)) ?? (() => undefined),
   ]);
 }
 
@@ -135,14 +142,22 @@ function liveRunsOf(caches: RunCaches, box: string): readonly RunView[] {
   return caches.runs.byIndex(LIVE_BY_NAMESPACE, boxNamespace(box));
 }
 
+/** Live runs that an empty budget holds back, or will. */
+function runsOfBudget(caches: RunCaches, { kind, name, where: { namespace, agent } }: Mark): readonly RunView[] {
+  if (kind === 'Agent') return caches.runs.byIndex(LIVE_BY_AGENT, `${namespace}/${agent}`);
+  if (kind === 'Box') return liveRunsOf(caches, name);
+  return caches.boxes.byIndex(BY_WORKSPACE, name).flatMap((box) => liveRunsOf(caches, box.metadata.name));
+}
+
 function enqueueAll(runs: readonly RunView[], enqueue: (key: string) => void): void {
   for (const run of runs) enqueue(objectKey(run.metadata));
 }
 
 /** Whatever may free a place, or let runs in that could not start before. */
-function watchPlaces({ caches }: RunDependencies, queue: RunQueue, poke: () => void): () => void {
+function watchPlaces({ caches, budgets }: RunDependencies, queue: RunQueue, poke: () => void): () => void {
   return all([
     queue.onChange(poke),
+    budgets?.empty.onFreed(poke) ?? (() => undefined),
     caches.agents.onChange((change) => {
       if (agentChanged(change)) poke();
     }),

@@ -3,6 +3,7 @@ import type { QueueReason } from '../../api/reasons.js';
 import { Jobs } from '../../kube/core-types.js';
 import { KubeApiError, isAlreadyExists, isForbidden, isInvalid, isNotFound } from '../../kube/errors.js';
 import { ownedBy } from '../../kube/owner-references.js';
+import { describeEmpty } from '../budget/empty-budgets.js';
 import { mustWait } from '../workspace-volume/plan.js';
 import type { RunDependencies } from './dependencies.js';
 import { buildJob } from './job.js';
@@ -16,6 +17,8 @@ export type CreateResult =
   | { result: 'other-job' }
   /** Not now; the run waits. */
   | { result: 'refused'; reason: Extract<QueueReason, 'NoCapacity' | 'BoxNotReady' | 'WorkspaceNotReady'> }
+  /** Not before a budget has something left. */
+  | { result: 'no-budget'; message: string }
   /** Never. */
   | { result: 'invalid'; message: string };
 
@@ -27,6 +30,8 @@ export async function createJob(
 ): Promise<CreateResult> {
   if (box === undefined) return { result: 'refused', reason: 'BoxNotReady' };
   if (volume === undefined || mustWait(volume)) return { result: 'refused', reason: 'WorkspaceNotReady' };
+  const empty = run.spec.parent?.waits === true ? undefined : deps.budgets?.empty.expectRoom(run);
+  if (empty !== undefined) return { result: 'no-budget', message: describeEmpty(empty) };
   const settings = await deps.jobSettings(signal);
   const previousRun = previousRunOf(run, deps.caches.runs.byIndex(BY_SESSION, sessionKeyOf(run)));
   const slice = deps.budgets?.admit(run);

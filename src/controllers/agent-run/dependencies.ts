@@ -40,7 +40,7 @@ export interface RunDependencies {
   /** Read for every Job: the CA bundle changes during a rotation. Rejects while the installation is not set up. */
   jobSettings(signal: AbortSignal): Promise<JobSettings>;
   /** Grants slices of budgets; absent where nobody limits them. */
-  budgets?: Pick<BudgetLedger, 'admit'>;
+  budgets?: Pick<BudgetLedger, 'admit' | 'release' | 'empty'> | undefined;
   /** Runs of the installation that may work at once. */
   maxRunning: number;
   metrics: RunMetrics;

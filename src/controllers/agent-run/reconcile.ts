@@ -13,6 +13,7 @@ import { Jobs, Nodes, Pods } from '../../kube/core-types.js';
 import { isNotFound } from '../../kube/errors.js';
 import type { ObjectRef } from '../../kube/types.js';
 import type { ReconcileResult } from '../../runtime/controller.js';
+import { describeEmpty } from '../budget/empty-budgets.js';
 import type { RunDependencies } from './dependencies.js';
 import { createJob } from './create-job.js';
 import { Marks } from './marks.js';
@@ -36,6 +37,8 @@ const CACHE_LAG_MS = 2_000;
 const STARTING_SHOWN_MS = 10_000;
 /** A cancelled run that goes on for longer is noted in its status, so that its bound survives a change of the leader. */
 const CANCEL_NOTED_MS = 5_000;
+/** How often a run that waits for a budget looks why it waits. */
+const BUDGET_LOOK_MS = 60_000;
 /** Bounds of a run whose Box is gone: the defaults. */
 const WITHOUT_BOX = { spec: BoxSpec.parse({ workspace: 'unknown' }) };
 
@@ -228,8 +231,16 @@ export class RunReconciler {
     }
     if (this.#queue.isAdmitted(key, uid)) return await this.#start(state, signal);
     const reason = this.#queue.reasonFor(key);
-    if (reason !== undefined) await this.#wait(run, reason, signal);
-    return {};
+    if (reason === undefined) return {};
+    this.#deps.budgets?.release(run);
+    if (reason !== 'WaitingForBudget') {
+      await this.#wait(run, reason, signal);
+      return {};
+    }
+    const empty = this.#deps.budgets?.empty.of(state.boxName, run.spec.agent);
+    await this.#wait(run, reason, signal, empty === undefined ? undefined : describeEmpty(empty));
+    // What holds it back may be a limit by then; the budget wakes those alone that can start.
+    return { requeueAfterMs: BUDGET_LOOK_MS };
   }
 
   async #start(state: RunState, signal: AbortSignal): Promise<ReconcileResult> {
@@ -247,8 +258,13 @@ export class RunReconciler {
         // A missing volume concerns one agent, and its own gate holds it back.
         if (created.reason !== 'WorkspaceNotReady') this.#queue.pause(state.boxName, created.reason);
         this.#queue.giveBack(state.key);
+        this.#deps.budgets?.release(run);
         await this.#wait(run, created.reason, signal);
         return {};
+      case 'no-budget':
+        this.#queue.giveBack(state.key);
+        await this.#wait(run, 'WaitingForBudget', signal, created.message);
+        return { requeueAfterMs: BUDGET_LOOK_MS };
       case 'invalid':
         this.#queue.giveBack(state.key);
         await this.#writer.finish(run, outcomeOf('InvalidRun', created.message), signal);
@@ -256,10 +272,11 @@ export class RunReconciler {
     }
   }
 
-  async #wait(run: RunView, reason: QueueReason, signal: AbortSignal): Promise<void> {
-    if (waitsFor(run, reason)) return;
+  /** `details` take the place of what the reason says in general. */
+  async #wait(run: RunView, reason: QueueReason, signal: AbortSignal, details?: string): Promise<void> {
+    if (waitsFor(run, reason, details)) return;
     const { cause, nextStep } = QUEUE_REASONS[reason];
-    await this.#writer.queue(run, { reason, message: `${cause} Next: ${nextStep}` }, signal);
+    await this.#writer.queue(run, { reason, message: details ?? `${cause} Next: ${nextStep}` }, signal);
   }
 
   /** Asks the API server whether a Job, pod or node that the cache does not show is there. */
@@ -290,7 +307,8 @@ export class RunReconciler {
 }
 
 /** Whether the status says so already. */
-function waitsFor(run: RunView, reason: QueueReason): boolean {
-  const conditions = run.status?.conditions;
-  return isTrue(conditions, 'Queued') && findCondition(conditions, 'Queued')?.reason === reason;
+function waitsFor(run: RunView, reason: QueueReason, details?: string): boolean {
+  const queued = findCondition(run.status?.conditions, 'Queued');
+  if (queued?.status !== 'True' || queued.reason !== reason) return false;
+  return details === undefined || queued.message === details;
 }

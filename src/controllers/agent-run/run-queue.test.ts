@@ -13,6 +13,7 @@ function setUp(limits: { maxRunning?: number; perBox?: number } = {}) {
     facts: {
       box: () => ({ gate: undefined, maxRunning: limits.perBox ?? 20, maxRunningPerAgent: 5, weight: 1 }),
       agentGate: (_box, agent) => gates.get(agent),
+      hasNoBudget: () => false,
     },
   });
   return { clock, queue, gates };

@@ -20,6 +20,8 @@ export interface QueuedRun extends WaitingRun {
 export interface QueueFacts {
   box(box: string): BoxFacts | undefined;
   agentGate(box: string, agent: string): Gate | undefined;
+  /** Whether a budget holds the agent's runs back; those for which their parents wait are told no by their gateway. */
+  hasNoBudget(box: string, agent: string): boolean;
 }
 
 /** What a Box says about its runs. */
@@ -147,7 +149,7 @@ export class RunQueue {
     const older = (state?.waiting ?? []).find((other) => other.session === run.session);
     return waitReason({
       box: this.#boxLimits(run.box),
-      agent: { gate: this.#options.facts.agentGate(run.box, run.agent), running: state?.running ?? 0 },
+      agent: { gate: this.#waitingGate(run.box, run.agent), running: state?.running ?? 0 },
       sessionBusy: this.#busy.has(run.session) || (older !== undefined && older.key !== key),
     });
   }
@@ -188,13 +190,18 @@ export class RunQueue {
     return this.#options.facts.agentGate(box, agent) ?? this.#boxLimits(box).gate;
   }
 
+  #waitingGate(box: string, agent: string): Gate | undefined {
+    const { facts } = this.#options;
+    return facts.agentGate(box, agent) ?? (facts.hasNoBudget(box, agent) ? 'WaitingForBudget' : undefined);
+  }
+
   #boxQueues(): BoxQueue[] {
     const queues: BoxQueue[] = [];
     for (const [box, agents] of this.#boxes) {
       const waiting: AgentQueue[] = [];
       for (const [agent, state] of agents) {
         if (state.waiting.length === 0) continue;
-        waiting.push({ agent, gate: this.#options.facts.agentGate(box, agent), ...state });
+        waiting.push({ agent, gate: this.#waitingGate(box, agent), ...state });
       }
       if (waiting.length > 0) queues.push({ box, ...this.#boxLimits(box), agents: waiting });
     }

@@ -9,7 +9,7 @@ import { READY } from '../common/ready.js';
 import { claimNameOf, mustWait, planVolume } from '../workspace-volume/plan.js';
 import type { VolumePlan } from '../workspace-volume/plan.js';
 import type { Gate } from './admission.js';
-import type { RunCaches } from './dependencies.js';
+import type { RunCaches, RunDependencies } from './dependencies.js';
 import type { QueueFacts, QueuedRun } from './run-queue.js';
 import { BY_RUN, UNSCHEDULABLE, sessionKeyOf } from './views.js';
 import type { JobView, NodeView, PodView, RunView } from './views.js';
@@ -100,7 +100,7 @@ export function queuedRunOf(caches: RunCaches, key: string): QueuedRun | undefin
 }
 
 /** Answers the queue's questions from the caches. */
-export function queueFacts(caches: RunCaches): QueueFacts {
+export function queueFacts({ caches, budgets }: Pick<RunDependencies, 'caches' | 'budgets'>): QueueFacts {
   return {
     box(name) {
       const box = caches.boxes.get(name);
@@ -113,6 +113,7 @@ export function queueFacts(caches: RunCaches): QueueFacts {
       const agent = caches.agents.get(key);
       return agentGate(agent) ?? volumeGate(caches, box, agent);
     },
+    hasNoBudget: (box, agent) => budgets?.empty.of(box, agent) !== undefined,
   };
 }
 

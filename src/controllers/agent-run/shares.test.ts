@@ -26,7 +26,7 @@ function simulate({ weights, maxRunning, seed }: Simulation) {
   const queue = new RunQueue({
     clock: new FakeClock(),
     maxRunning,
-    facts: { box: (name) => box(Number(name)), agentGate: () => undefined },
+    facts: { box: (name) => box(Number(name)), agentGate: () => undefined, hasNoBudget: () => false },
   });
   const runs = new Map<string, QueuedRun>();
   for (let i = 0; i < RUNS_OF_A_BOX; i++) {

@@ -5,7 +5,7 @@
 import { parseSlice, type Slice } from '../../api/budget.js';
 import { ANNOTATION_BUDGET, FINALIZER_FOLD, LABEL_AGENT, LABEL_RUN } from '../../api/labels.js';
 import { slimMeta } from '../../api/meta.js';
-import { sessionIdOf } from '../../api/names.js';
+import { callersOf, sessionIdOf } from '../../api/names.js';
 import { isTerminal } from '../../api/run-status.js';
 import { AgentRuns } from '../../api/v1alpha1/agent-run.js';
 import type { AgentRun } from '../../api/v1alpha1/agent-run.js';
@@ -26,6 +26,8 @@ export const BY_SESSION = 'session';
 export const BY_TRIGGER_UID = 'trigger-uid';
 /** Runs that have not ended, by the UID of the run whose agent called them. */
 export const LIVE_BY_PARENT = 'live-parent';
+/** Runs by the UID of each run above them. */
+export const BY_CALLER = 'caller';
 /** Runs by their UID. */
 export const BY_UID = 'uid';
 /** Pods by `<namespace>/<run>`. */
@@ -83,6 +85,7 @@ export const runInformer: InformerOptions<AgentRun, RunView> = {
     [LIVE_BY_AGENT]: (run) => unlessEnded(run, agentIndexValue(run.metadata.namespace, run.spec.agent)),
     [LIVE_BY_NAMESPACE]: (run) => unlessEnded(run, run.metadata.namespace ?? ''),
     [LIVE_BY_PARENT]: (run) => (run.spec.parent === undefined ? [] : unlessEnded(run, run.spec.parent.uid)),
+    [BY_CALLER]: (run) => callersOf(run).map(({ uid }) => uid),
     [BY_UID]: (run) => [run.metadata.uid ?? ''],
     [BY_SESSION]: (run) => [sessionKeyOf(run)],
     [BY_TRIGGER_UID]: (run) => (run.spec.trigger?.uid === undefined ? [] : [run.spec.trigger.uid]),

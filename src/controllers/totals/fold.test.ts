@@ -134,6 +134,25 @@ describe('folding one run', () => {
     expect(api.peek(Boxes, 'dev')?.status?.folded?.runs).toBe(1);
   });
 
+  it('adds a run to the runs above it that are there, and to no other total twice', async () => {
+    const api = new RecordingApi();
+    seedOwners(api);
+    const callers = ['top', 'middle', 'gone'].map((name) => ({ name, uid: `uid-${name}` }));
+    api.seed(AgentRuns, makeRun('top'));
+    api.seed(AgentRuns, makeRun('middle', { status: { phase: 'done' } }));
+    const parent = { name: 'gone', uid: 'uid-gone', depth: 3, agents: [], waits: true, callers };
+    const ended = endedRun('ada-1', 7);
+    const run = api.seed(AgentRuns, { ...ended, spec: { ...ended.spec, parent } });
+    await foldAndRelease(api, folderOf(api), run);
+    for (const name of ['top', 'middle']) {
+      expect(api.peek(AgentRuns, `${NAMESPACE}/${name}`)?.status).toMatchObject({
+        folded: { runs: 1, inputTokens: 7, outputTokens: 1, costMicroUsd: 10 },
+        folding: ['uid-ada-1'],
+      });
+    }
+    expect(api.peek(Boxes, 'dev')?.status?.folded).toMatchObject({ runs: 1, inputTokens: 7 });
+  });
+
   it('names no trigger for a chat, and no agent when it is not known', () => {
     const run = makeRun('ada-1', { spec: { trigger: { origin: 'chat' } } });
     delete run.spec.agentUid;

@@ -9,7 +9,7 @@
  */
 import type { KubeObject, Resource, ResourceType } from '../../api/meta.js';
 import { objectKey } from '../../api/meta.js';
-import { acceptedAt, boxOfNamespace, childName } from '../../api/names.js';
+import { acceptedAt, boxOfNamespace, callersOf, childName } from '../../api/names.js';
 import { countedAt } from '../../api/budget.js';
 import { foldInto } from '../../api/totals.js';
 import type { CountedRun } from '../../api/totals.js';
@@ -89,7 +89,10 @@ export class Folder {
   }
 }
 
-/** Trigger, Agent, Box and Workspace of a run; those that are known. */
+/**
+ * Trigger, Agent, Box and Workspace of a run; those that are known. And the runs above it, which keep sums of their own:
+ * they are no part of any total, but of what the slice of each has left (DESIGN 4, Money).
+ */
 export function ownersOf(run: AgentRun, box: string | undefined, workspace: string | undefined): FoldOwner[] {
   const { namespace = '' } = run.metadata;
   const { agent, trigger } = run.spec;
@@ -102,6 +105,7 @@ export function ownersOf(run: AgentRun, box: string | undefined, workspace: stri
   if (agentUid !== undefined) owners.push({ type: Agents, ref: { namespace, name: agent }, uid: agentUid });
   if (box !== undefined) owners.push({ type: Boxes, ref: { name: box }, uid: undefined });
   if (workspace !== undefined) owners.push({ type: Workspaces, ref: { name: workspace }, uid: undefined });
+  for (const { name, uid } of callersOf(run)) owners.push({ type: AgentRuns, ref: { namespace, name }, uid });
   return owners;
 }
 

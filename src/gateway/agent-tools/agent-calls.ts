@@ -1,9 +1,9 @@
 /**
  * list_agents and call_agent: agents that call agents of their Box (DESIGN 4). The called agent's run is a child of the
- * caller's: at most three deep, never an agent that is at work above, at most five of one run.
+ * caller's: at most three deep, never an agent that is at work above, at most five of one run. It shares the caller's budgets.
  */
 import { createHash } from 'node:crypto';
-import { boxOfNamespace } from '../../api/names.js';
+import { boxOfNamespace, callersOf } from '../../api/names.js';
 import { isTerminal } from '../../api/run-status.js';
 import { ulid } from '../../api/ulid.js';
 import { MAX_CALL_DEPTH, MAX_CHILD_RUNS, type AgentRun } from '../../api/v1alpha1/agent-run.js';
@@ -14,6 +14,7 @@ import { boundedSignal } from '../../runtime/bounded-signal.js';
 import type { Clock } from '../../runtime/clock.js';
 import { KeyedWaiter } from '../../services/keyed-waiter.js';
 import { ACKNOWLEDGE_MS, StartRunError, startRun } from '../../services/start-run.js';
+import type { RunBudgets } from '../budget/run-budgets.js';
 import { isCancelRequested } from '../runs/reports.js';
 import type { RunStore } from '../runs/run-store.js';
 import { AGENTS_BY_NAMESPACE, RUNS_BY_PARENT, type AgentView } from '../views.js';
@@ -28,6 +29,7 @@ export interface AgentCallsOptions {
   clock: Clock;
   runs: Pick<Cache<AgentRun>, 'get' | 'byIndex' | 'onChange'>;
   agents: Pick<Cache<AgentView>, 'byIndex'>;
+  budgets: Pick<RunBudgets, 'giveBack'>;
 }
 
 export class AgentCalls {
@@ -78,6 +80,7 @@ export class AgentCalls {
     const made = this.#made.get(uid) ?? new Set<string>();
     if (made.has(name)) return name;
     this.#expectRoom(name, uid, made);
+    await this.#options.budgets.giveBack(context.served);
     const bound = boundedSignal(clock, ACKNOWLEDGE_MS);
     const text = `<agent_message from="@${agent.spec.handle ?? agent.name}">\n${message}\n</agent_message>`;
     const request = {
@@ -93,6 +96,7 @@ export class AgentCalls {
         uid,
         depth: depthOf(run) + 1,
         agents: [...(run.spec.parent?.agents ?? []), agent.name],
+        callers: [...callersOf(run), { name: run.metadata.name, uid }],
         waits: wait,
         ...(isUntrusted(run) ? { untrusted: true } : {}),
       },

@@ -107,7 +107,7 @@ export class AgentTools {
     }
     const execute = this.#tools[tool] as (input: unknown, context: ToolContext) => ToolAnswer | Promise<ToolAnswer>;
     try {
-      return await execute(input.data, { namespace, run, agent, call: request.call });
+      return await execute(input.data, { namespace, run, served, agent, call: request.call });
     } catch (error) {
       if (error instanceof ToolRefusal) return refusal(error.message);
       throw error;

@@ -1,12 +1,14 @@
 /** What every tool of the gateway gets, and how it says no. */
 import type { AgentRun } from '../../api/v1alpha1/agent-run.js';
 import type { ToolAnswer } from '../../protocol/run.js';
+import type { ServedRun } from '../runs/served-runs.js';
 import type { AgentView } from '../views.js';
 
 export interface ToolContext {
   namespace: string;
   /** A working run; its status is the newest that is known. */
   run: AgentRun;
+  served: ServedRun;
   agent: AgentView;
   /** Number of the call in its run: with the run's UID it names what the call makes, so that a repeated one makes nothing new. */
   call: number;

@@ -3,6 +3,7 @@
  * can use. Near the end of the grant it asks the controller for more, and waits for the answer.
  */
 import { formatMicroUsd, parseMicroUsd } from '../../api/money.js';
+import { isTerminal } from '../../api/run-status.js';
 import type { AgentRun, RunBudget, RunUsage } from '../../api/v1alpha1/agent-run.js';
 import { sleep, type Clock } from '../../runtime/clock.js';
 import { GatewayError, runEnded } from '../errors.js';
@@ -41,11 +42,36 @@ export class RunBudgets {
     const budget = await this.#budgetOf(served);
     if (budget === undefined) return undefined;
     expectPrice(budget, served.usage, ask.price);
-    if (roomFor(budget, served.usage, ask) >= ask.outputTokens) return ask.outputTokens;
+    if (served.returning !== true && roomFor(budget, served.usage, ask) >= ask.outputTokens) return ask.outputTokens;
     const answered = await this.#askForMore(served, wishOf(budget, served.usage, ask), signal);
     const room = Math.min(ask.outputTokens, roomFor(answered, served.usage, ask));
     if (room >= ask.leastOutputTokens) return room;
     throw exhausted(answered, served.usage);
+  }
+
+  /**
+   * Gives back what the run was granted and did not use, so that an agent that it calls can have it; the next model call
+   * asks anew. Nothing happens while a model call is in flight.
+   */
+  async giveBack(served: ServedRun): Promise<void> {
+    if (served.call !== undefined || (await this.#budgetOf(served)) === undefined) return;
+    // A model call that began now would count with what is given back.
+    const busy = { open: undefined, abort: () => undefined };
+    served.call = busy;
+    served.returning = true;
+    try {
+      await this.options.store.update(served.ref, (run) => {
+        const { budget, claim } = run.status ?? {};
+        if (budget === undefined || isTerminal(run) || claim?.epoch !== served.epoch) return undefined;
+        const granted = leastOf(budget, served.usage);
+        if (granted === undefined) return undefined;
+        const { at, returned = 0 } = budget;
+        return { ...withUsage(run.status, served), budget: { at, granted, returned: returned + 1 } };
+      });
+      delete served.returning;
+    } finally {
+      if (served.call === busy) delete served.call;
+    }
   }
 
   async #budgetOf(served: ServedRun): Promise<RunBudget | undefined> {
@@ -60,6 +86,8 @@ export class RunBudgets {
       const { answered: _earlier, ...budget } = run.status.budget;
       return { ...withUsage(run.status, served), budget: { ...budget, wanted } };
     });
+    // This write was decided on the newest version: a return that is not in it never comes.
+    if (asked.status?.claim?.epoch === served.epoch) delete served.returning;
     let budget = budgetIn(asked);
     while (!isAnswered(budget, wanted) && clock.monotonic() < giveUpAt) {
       await sleep(clock, LOOK_MS, signal);
@@ -77,6 +105,15 @@ function budgetIn(run: AgentRun): RunBudget {
 
 function isAnswered({ answered }: RunBudget, wanted: RunBudget['granted']): boolean {
   return answered !== undefined && answered.tokens === wanted.tokens && answered.usd === wanted.usd;
+}
+
+/** What the run has used, in the dimensions that are limited; undefined when it has used all that it was granted. */
+function leastOf({ granted }: RunBudget, usage: RunUsage): RunBudget['granted'] | undefined {
+  const [used, limit] = [parseMicroUsd(usage.costUsd) ?? 0, parseMicroUsd(granted.usd)];
+  const tokens = granted.tokens === undefined ? undefined : Math.min(granted.tokens, usage.totalTokens);
+  const usd = limit === undefined ? undefined : formatMicroUsd(Math.min(limit, used));
+  if (tokens === granted.tokens && usd === granted.usd) return undefined;
+  return { ...(tokens === undefined ? {} : { tokens }), ...(usd === undefined ? {} : { usd }) };
 }
 
 /** In micro-USD for a million tokens: what input costs at most. */

@@ -36,6 +36,8 @@ export interface ServedRun {
   savedOpen: boolean;
   /** The model call in flight; at most one. */
   call?: CallInFlight;
+  /** A part of what was granted is on its way back, or may be: what is left is not known. */
+  returning?: true;
 }
 
 export interface ServedRunsOptions {
