@@ -182,6 +182,12 @@ export const BoxSpec = z.object({
       "Image of run pods, built from the installation's image, for example with more command-line tools; the installation's own when absent.",
     ),
   runtimeClassName: z.string().max(253).optional().describe('RuntimeClass of run pods, for example gvisor.'),
+  hostUsers: z
+    .boolean()
+    .optional()
+    .describe(
+      'hostUsers of run pods. `false`: always in user namespaces of their own; pods do not start on nodes that have none. `true`: never. When absent: where every node reports them and there is no runtimeClassName.',
+    ),
   resources: z
     .object({
       memory: z.string().max(16).default('512Mi').describe('Memory limit of the tools container.'),

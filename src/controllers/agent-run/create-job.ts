@@ -6,6 +6,7 @@ import { ownedBy } from '../../kube/owner-references.js';
 import { describeEmpty } from '../budget/empty-budgets.js';
 import { mustWait } from '../workspace-volume/plan.js';
 import type { RunDependencies } from './dependencies.js';
+import { hostUsersOf } from './host-users.js';
 import { buildJob } from './job.js';
 import type { RunState } from './run-state.js';
 import { BY_SESSION, sessionKeyOf } from './views.js';
@@ -36,7 +37,8 @@ export async function createJob(
   const previousRun = previousRunOf(run, deps.caches.runs.byIndex(BY_SESSION, sessionKeyOf(run)));
   const slice = deps.budgets?.admit(run);
   const claimName = volume.use === 'claim' ? volume.claimName : undefined;
-  const job = buildJob({ run, box, settings, slice, claimName, ...(previousRun === undefined ? {} : { previousRun }) });
+  const hostUsers = hostUsersOf(box.spec, deps.caches.nodes.values());
+  const job = buildJob({ run, box, settings, slice, claimName, hostUsers, previousRun });
   try {
     await deps.api.create(Jobs, job, { signal });
     return { result: 'created' };

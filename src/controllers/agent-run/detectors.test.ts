@@ -321,6 +321,16 @@ describe('the bound on the end of a cancelled run', () => {
   });
 });
 
+test('a pod gets users of its own where every node has them', async () => {
+  const world = new RunWorld();
+  const capable = node('True');
+  capable.status = { ...capable.status, runtimeHandlers: [{ name: '', features: { userNamespaces: true } }] };
+  world.api.seed(Nodes, capable);
+  world.api.seed(AgentRuns, makeRun());
+  await world.settle();
+  expect(world.api.peek(Jobs, `${NAMESPACE}/ada-1`)?.spec.template.spec['hostUsers']).toBe(false);
+});
+
 describe('the volume of an agent', () => {
   const persistent = () => makeBox({ workspaceVolume: { mode: 'persistent', storageClassName: 'fast' } });
   const claim = (status: PersistentVolumeClaim['status'] = {}, ownerUid = 'uid-agent-ada'): PersistentVolumeClaim => ({

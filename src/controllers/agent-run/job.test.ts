@@ -16,7 +16,7 @@ const GOLDEN = 'test/golden/run-job.yaml';
 interface Container {
   name: string;
   securityContext: Record<string, unknown>;
-  resources: { limits: Record<string, string> };
+  resources: { limits: Record<string, string>; requests: Record<string, string> };
   volumeMounts: { name: string; mountPath: string; readOnly?: boolean }[];
   env?: { name: string }[];
   restartPolicy?: string;
@@ -162,6 +162,45 @@ describe('the pod of a run', () => {
     const writableByTools = tools?.volumeMounts.filter(({ readOnly }) => readOnly !== true).map(({ name }) => name);
     const shared = runner?.volumeMounts.filter(({ name }) => writableByTools?.includes(name));
     expect(shared).toEqual([{ name: 'socket', mountPath: '/var/run/boxwright/tools', readOnly: true }]);
+  });
+
+  it('reserves its memory in full, half of its disk and little CPU', () => {
+    const [tools] = podOf(makeBox({ resources: { ephemeralStorage: '3Gi' } })).initContainers;
+    expect(tools?.resources).toEqual({
+      requests: { memory: '512Mi', cpu: '100m', 'ephemeral-storage': '1.5Gi' },
+      limits: { memory: '512Mi', cpu: '1', 'ephemeral-storage': '3Gi' },
+    });
+  });
+
+  it('bounds every scratch directory', () => {
+    const sizes = pod.volumes.flatMap((volume) =>
+      'emptyDir' in volume ? [[volume['name'], (volume['emptyDir'] as { sizeLimit?: string }).sizeLimit]] : [],
+    );
+    expect(Object.fromEntries(sizes)).toEqual({
+      journal: '64Mi',
+      socket: '1Mi',
+      workspace: '2Gi',
+      'tools-tmp': '2Gi',
+      'runner-tmp': '64Mi',
+    });
+  });
+
+  it('runs once: no retry, no second pod beside the first, and any bad exit of runner fails the Job', () => {
+    const { spec } = buildJob({ run: makeRun(), box: makeBox(), settings: SETTINGS });
+    expect(spec).toMatchObject({
+      backoffLimit: 0,
+      podReplacementPolicy: 'Failed',
+      podFailurePolicy: {
+        rules: [{ action: 'FailJob', onExitCodes: { containerName: 'runner', operator: 'NotIn', values: [0] } }],
+      },
+    });
+    expect(pod).toMatchObject({ restartPolicy: 'Never', terminationGracePeriodSeconds: 30 });
+  });
+
+  it('has users of its own where that was decided', () => {
+    const job = buildJob({ run: makeRun(), box: makeBox(), settings: SETTINGS, hostUsers: false });
+    expect(job.spec.template.spec['hostUsers']).toBe(false);
+    expect(pod).not.toHaveProperty('hostUsers');
   });
 
   it('mounts no token of the Kubernetes API', () => {

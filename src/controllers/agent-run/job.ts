@@ -61,11 +61,13 @@ export interface JobInput {
   box: Box;
   settings: JobSettings;
   /** The latest run of the same session. */
-  previousRun?: string;
+  previousRun?: string | undefined;
   /** What the budgets leave to the run. */
   slice?: Slice | undefined;
   /** The volume claim of the agent; without one its files go with the pod. */
   claimName?: string | undefined;
+  /** Of the pod. */
+  hostUsers?: false | undefined;
 }
 
 export function buildJob(input: JobInput): Job {
@@ -136,7 +138,7 @@ function outerDeadlineSeconds(run: AgentRun, box: Box): number {
   );
 }
 
-function podSpec({ run, box, settings, claimName }: JobInput): Record<string, unknown> {
+function podSpec({ run, box, settings, claimName, hostUsers }: JobInput): Record<string, unknown> {
   return {
     restartPolicy: 'Never',
     serviceAccountName: RUNNER_SERVICE_ACCOUNT,
@@ -145,6 +147,7 @@ function podSpec({ run, box, settings, claimName }: JobInput): Record<string, un
     shareProcessNamespace: false,
     terminationGracePeriodSeconds: GRACE_SECONDS,
     ...(box.spec.runtimeClassName === undefined ? {} : { runtimeClassName: box.spec.runtimeClassName }),
+    ...(hostUsers === undefined ? {} : { hostUsers }),
     securityContext: {
       runAsNonRoot: true,
       // Without a group the processes are in group 0; containerd refuses a group for the sandbox without a user.
@@ -232,10 +235,16 @@ function containerSecurity(uid: number): Record<string, unknown> {
   };
 }
 
-/** Memory and disk are reserved in full, so that a neighbour cannot take them away; the CPU is shared. */
+/** Memory is reserved in full, so that a neighbour cannot take it away, and half of the disk; the CPU is shared. */
 function resources(limits: Record<'memory' | 'cpu' | 'ephemeral-storage', string>): Record<string, unknown> {
   const small = (parseQuantity(limits.cpu) ?? 1) < 0.1;
-  return { requests: { ...limits, cpu: small ? limits.cpu : '100m' }, limits };
+  const disk = halfOf(limits['ephemeral-storage']);
+  return { requests: { memory: limits.memory, cpu: small ? limits.cpu : '100m', 'ephemeral-storage': disk }, limits };
+}
+
+/** Half of a quantity, in its own unit. */
+function halfOf(quantity: string): string {
+  return quantity.replace(/^\+?[\d.]+/, (number) => String(Number(number) / 2));
 }
 
 function volumes(box: Box, claimName: string | undefined): Record<string, unknown>[] {

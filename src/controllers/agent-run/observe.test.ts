@@ -25,7 +25,7 @@ interface Case {
   cancellingFor?: number;
 }
 
-const NODE: NodeView = { name: 'node-1', ready: true, since: START, message: '' };
+const NODE: NodeView = { name: 'node-1', ready: true, since: START, message: '', userNamespaces: false };
 
 function decide(given: Case): Decision {
   const { run: parts = {}, job = {}, pod, at, endedFor = 0, cancellingFor = 0, nodeGoneFor = 0 } = given;

@@ -223,7 +223,7 @@ function timeOf(text: string | undefined): number | undefined {
   return text === undefined ? undefined : Date.parse(text);
 }
 
-/** A node's readiness and nothing else: its status is written every few minutes. */
+/** A node's readiness and what its runtime can do, and nothing else: its status is written every few minutes. */
 export interface NodeView {
   name: string;
   ready: boolean;
@@ -231,15 +231,19 @@ export interface NodeView {
   since: number;
   /** What it, or the control plane, says about it. */
   message: string;
+  /** Whether its default runtime gives pods user namespaces of their own. */
+  userNamespaces: boolean;
 }
 
 export function projectNode(node: KubeNode): NodeView {
   const ready = node.status?.conditions?.find(({ type }) => type === 'Ready');
+  const runtime = node.status?.runtimeHandlers?.find(({ name = '' }) => name === '');
   return {
     name: node.metadata.name,
     ready: ready?.status === 'True',
     since: timeOf(ready?.lastTransitionTime) ?? Date.parse(node.metadata.creationTimestamp ?? ''),
     message: ready?.message ?? '',
+    userNamespaces: runtime?.features?.userNamespaces === true,
   };
 }
 
