@@ -245,4 +245,69 @@ describe('admission policies', () => {
     ).toMatchObject({ ok: true });
     await ok([...rotate(`"${'2'.repeat(32)}"`), '-n', NAMESPACE, asApi]);
   });
+
+  describe('the controller, although its rights are cluster-wide,', () => {
+    const binding = (namespace: string, role: string, subject: string, kind = 'ClusterRole') => ({
+      apiVersion: 'rbac.authorization.k8s.io/v1',
+      kind: 'RoleBinding',
+      metadata: { name: 'boxwright-test', namespace },
+      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind, name: role },
+      subjects: [{ kind: 'ServiceAccount', name: subject, namespace: RELEASE }],
+    });
+    const create = (object: object) => kubectl(['create', '-f', '-', asController], JSON.stringify(object));
+
+    beforeAll(async () => {
+      for (const name of ['bw-ws-policies', 'others']) await ok(['create', 'namespace', name]);
+    });
+
+    test.each([
+      ['a role in a foreign namespace', binding('others', 'boxwright-workspace-secrets', 'boxwright-controller')],
+      ['a role in kube-system', binding('kube-system', 'boxwright-box-credentials', 'boxwright-gateway')],
+      ['another role', binding('bw-ws-policies', 'cluster-admin', 'boxwright-controller')],
+      ['a Role of that name', binding(NAMESPACE, 'boxwright-box-credentials', 'boxwright-gateway', 'Role')],
+      [
+        'the right to write Secrets of a Box',
+        binding(NAMESPACE, 'boxwright-workspace-secrets', 'boxwright-controller'),
+      ],
+      ['a role to somebody else', binding('bw-ws-policies', 'boxwright-workspace-secrets', 'mallory')],
+      [
+        'a role to a service account elsewhere',
+        {
+          ...binding(NAMESPACE, 'boxwright-box-credentials', 'boxwright-gateway'),
+          subjects: [{ kind: 'ServiceAccount', name: 'boxwright-gateway', namespace: NAMESPACE }],
+        },
+      ],
+    ])('cannot bind %s', async (_what, object) => {
+      const result = await create(object);
+      expect(result).toMatchObject({ ok: false, stderr: expect.stringContaining('boxwright-controller-reach') });
+    });
+
+    test.each([
+      ['bw-ws-policies', 'boxwright-workspace-secrets', 'boxwright-controller'],
+      [NAMESPACE, 'boxwright-box-credentials', 'boxwright-gateway'],
+    ])('binds what it needs in %s', async (namespace, role, subject) => {
+      expect(await create(binding(namespace, role, subject))).toMatchObject({ ok: true });
+      await ok(['delete', 'rolebinding', 'boxwright-test', '-n', namespace, asController]);
+    });
+
+    test('cannot touch namespaces and objects of others, and does its own', async () => {
+      for (const args of [
+        ['delete', 'namespace', 'others'],
+        ['create', 'namespace', 'stolen'],
+        ['label', 'namespace', 'default', 'boxwright.dev/box=default'],
+        ['create', 'serviceaccount', 'x', '-n', 'others'],
+        ['create', 'job', 'x', '--image=x', '-n', 'others'],
+        ['create', 'quota', 'x', '--hard=pods=0', '-n', 'kube-system'],
+      ]) {
+        const result = await kubectl([...args, asController]);
+        expect({ args, ...result }).toMatchObject({ args, ok: false, stderr: expect.stringContaining('bw-') });
+      }
+      await ok(['create', 'namespace', 'bw-own', asController]);
+      await ok(['create', 'serviceaccount', 'boxwright-runner', '-n', 'bw-own', asController]);
+    });
+
+    test('does not bind the hands of anybody else', async () => {
+      await ok(['create', 'rolebinding', 'view', '--clusterrole=view', '--user=x', '-n', 'others', '--as=mallory']);
+    });
+  });
 });
