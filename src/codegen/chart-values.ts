@@ -73,6 +73,18 @@ export const ChartValues = z.strictObject({
         .describe('Key of that Secret with the URL for API and gateway: a user who may only select is enough.'),
     }),
   }),
+  metrics: z.strictObject({
+    podMonitor: z.strictObject({
+      enabled: z.boolean().describe('Makes a PodMonitor; needs the CRDs of the Prometheus operator.'),
+      labels: z.record(z.string(), z.string()).describe('Labels by which the Prometheus selects it.'),
+      interval: z.string().regex(/^\d+(ms|s|m)$/),
+    }),
+    prometheusRule: z.strictObject({
+      enabled: z.boolean().describe('Makes a PrometheusRule with the alerts of docs/operations.md.'),
+      labels: z.record(z.string(), z.string()).describe('Labels by which the Prometheus selects it.'),
+      queuedHours: z.number().positive().describe('Alert when a run waits for longer.'),
+    }),
+  }),
   clusterCidrs: z.array(z.string()).describe('Ranges of the cluster that runs must never reach.'),
   admission: z.strictObject({
     podCreators: z.array(z.string()).min(1).describe('User names that create the pods of Jobs.'),

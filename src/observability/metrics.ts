@@ -54,6 +54,17 @@ export function createHttpMetrics(registry: Registry): HttpMetrics {
   };
 }
 
+/** `boxwright_ready`: what the readiness probe would say now. */
+export function trackReadiness(registry: Registry, isReady: () => boolean): void {
+  registry.removeSingleMetric('boxwright_ready');
+  const ready: Gauge = new Gauge({
+    name: 'boxwright_ready',
+    help: '1 while the readiness probe of this process is green.',
+    registers: [registry],
+    collect: () => ready.set(isReady() ? 1 : 0),
+  });
+}
+
 /** Requests to the Kubernetes API server, and what happened to the watches. */
 export function createKubeMetrics(registry: Registry): KubeMetrics {
   const requests = new Counter({
@@ -144,9 +155,10 @@ export function createArchiveMetrics(registry: Registry): ArchiveMetrics {
   });
   const up = new Gauge({
     name: 'boxwright_archive_up',
-    help: '1 when the last call of the archive reached it; the archive is optional.',
+    help: '0 while the last call of the archive did not reach it; only in processes that use one.',
     registers: [registry],
   });
+  up.set(1);
   const waiting = new Gauge({
     name: 'boxwright_archive_waiting_runs',
     help: 'Removed runs that stay in the cluster until they are archived.',

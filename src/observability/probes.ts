@@ -8,6 +8,7 @@ import type { AddressInfo } from 'node:net';
 import type { Registry } from 'prom-client';
 import type { Clock } from '../runtime/clock.js';
 import type { Logger } from './logger.js';
+import { trackReadiness } from './metrics.js';
 
 /** A reason for a red probe. */
 export interface Problem {
@@ -70,6 +71,7 @@ export async function startInternalServer(options: InternalServerOptions): Promi
     });
   });
   await listen(server, options);
+  trackReadiness(options.registry, () => options.ready().length === 0);
   return {
     port: (server.address() as AddressInfo).port,
     stop: (graceMs = STOP_GRACE_MS) => {

@@ -1,24 +1,33 @@
 /** What became of the calls of trigger URLs. */
 import { Counter } from 'prom-client';
 import type { Registry } from 'prom-client';
-import type { TurnAwayCause } from './fire.js';
 
-/** A closed list, fit for a label. Only `fired` started a run; `deduplicated` was answered with the run of an earlier call. */
-export type WebhookOutcome =
-  | 'fired'
-  | 'deduplicated'
-  | 'head'
-  | 'options'
-  | 'passive'
-  | 'unknown'
-  | 'disabled'
-  | 'method'
-  | 'body_too_large'
-  | 'body_stalled'
-  | 'body_aborted'
-  | 'lookup_failed'
-  | 'internal_error'
-  | TurnAwayCause;
+/**
+ * What may become of a call: a closed list, fit for a label. Only `fired` started a run; `deduplicated` was answered with the
+ * run of an earlier call.
+ */
+const OUTCOMES = [
+  'fired',
+  'deduplicated',
+  'head',
+  'options',
+  'passive',
+  'unknown',
+  'disabled',
+  'method',
+  'body_too_large',
+  'body_stalled',
+  'body_aborted',
+  'lookup_failed',
+  'internal_error',
+  'backlog_agent',
+  'backlog_box',
+  'backlog_installation',
+  'refused',
+  'no_answer',
+  'message_too_large',
+] as const;
+export type WebhookOutcome = (typeof OUTCOMES)[number];
 
 export interface WebhookMetrics {
   called(outcome: WebhookOutcome): void;
@@ -32,5 +41,7 @@ export function createWebhookMetrics(registry: Registry): WebhookMetrics {
     labelNames: ['outcome'],
     registers: [registry],
   });
+  // An alert sees a rise only of what was there before.
+  for (const outcome of OUTCOMES) calls.inc({ outcome }, 0);
   return { called: (outcome) => calls.inc({ outcome }) };
 }
