@@ -22,6 +22,8 @@ export const ANNOTATION_CREATED_AT = 'boxwright.dev/created-at';
 export const ANNOTATION_MANAGED_BY = 'boxwright.dev/managed-by';
 /** On an Agent: the template and version that it was installed from, as `<templateId>@<version>`. */
 export const ANNOTATION_TEMPLATE = 'boxwright.dev/template';
+/** On an Agent: it belongs to an install that is not committed yet (src/api/installing.ts). */
+export const ANNOTATION_INSTALLING = 'boxwright.dev/installing';
 /** On a namespace: an administrator lets the Box of this name adopt it. */
 export const ANNOTATION_ADOPT = 'boxwright.dev/adopt';
 /** On a Job: the latest run of the same session, whose transcript continues in this one. */

@@ -16,6 +16,10 @@ export const QUEUE_REASONS = {
     cause: 'The agent holds no slot of the plan.',
     nextStep: 'Raise spec.slots of the Workspace or delete another agent; the run starts when a slot frees.',
   },
+  AgentInstalling: {
+    cause: 'The agent is being installed from a template.',
+    nextStep: 'None: the run starts when the install is complete; one that is not complete in 2 minutes is taken back.',
+  },
   AgentPaused: { cause: 'spec.paused of the agent is true.', nextStep: 'Set spec.paused to false.' },
   BoxPaused: { cause: 'spec.paused of the Box is true.', nextStep: 'Set spec.paused of the Box to false.' },
   WorkspacePaused: {

@@ -1,6 +1,7 @@
 /** What the gateway keeps of the objects that it watches: enough to check a token, pin, serve and finish a run. */
 import { API_VERSION } from '../api/define-resource.js';
 import { parseSlice, type Slice } from '../api/budget.js';
+import { installMarkOf } from '../api/installing.js';
 import { ANNOTATION_BUDGET, LABEL_RUN, ANNOTATION_PREVIOUS_RUN } from '../api/labels.js';
 import { slimMeta } from '../api/meta.js';
 import { sessionIdOf, slugOfChildName } from '../api/names.js';
@@ -144,6 +145,8 @@ export interface AgentView {
   /** False when it holds no slot: its runs would only wait. */
   active: boolean;
   deleting: boolean;
+  /** The install that made it is not committed: no other agent sees it. */
+  installing: boolean;
   /** Its source of truth is a repository: the agent cannot change itself. */
   gitOps: boolean;
   spec: Pick<
@@ -170,6 +173,7 @@ export function projectAgent(agent: Agent): AgentView {
     uid: agent.metadata.uid ?? '',
     active: agent.status?.active !== false,
     deleting: agent.metadata.deletionTimestamp !== undefined,
+    installing: installMarkOf(agent.metadata) !== undefined,
     gitOps: isGitOps(agent.metadata),
     spec,
   };

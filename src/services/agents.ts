@@ -1,6 +1,6 @@
 /** Spaces and agents as the tools show and create them (spec 2, 4.2.1, 4.2.2; tools.md 2). */
 import { API_VERSION } from '../api/define-resource.js';
-import { ANNOTATION_CREATED_AT, ANNOTATION_REQUESTED_BY } from '../api/labels.js';
+import { ANNOTATION_CREATED_AT, ANNOTATION_REQUESTED_BY, FINALIZER_CLEANUP } from '../api/labels.js';
 import { MAX_SLUG, boxNamespace, slugFromName } from '../api/names.js';
 import { AgentSpec, Agents } from '../api/v1alpha1/agent.js';
 import type { Agent } from '../api/v1alpha1/agent.js';
@@ -9,7 +9,7 @@ import { isAlreadyExists, isNotFound } from '../kube/errors.js';
 import { whyUnavailable } from '../models/availability.js';
 import { findModel } from '../models/catalog.js';
 import { isoNow } from '../runtime/clock.js';
-import { INDEX, orUndefined } from './caches.js';
+import { INDEX, isCommitted, orUndefined } from './caches.js';
 import { connectorSummaries, expectInCatalog } from './connectors.js';
 import type { Caller } from './key-check.js';
 import type { KeyedWaiter } from './keyed-waiter.js';
@@ -84,8 +84,9 @@ export function inactiveReasonOf(agent: AgentView): string | null {
 export async function getAgent(deps: ScopeDeps, caller: Caller, id: string) {
   const { namespace, agent: name } = agentRefOf(deps, caller, id);
   const agent = await kubeCall(deps, (signal) => orUndefined(deps.api.get(Agents, { namespace, name }, { signal })));
-  if (agent === undefined || agent.metadata.deletionTimestamp !== undefined) throw new UserError(AGENT_NOT_FOUND);
+  if (agent === undefined) throw new UserError(AGENT_NOT_FOUND);
   const view = projectAgent(agent);
+  if (view.deleting || !isCommitted(deps.caches, view)) throw new UserError(AGENT_NOT_FOUND);
   const { spec } = agent;
   return {
     id: idOf(view),
@@ -188,12 +189,19 @@ async function createUnderFreeName(deps: AgentDeps, caller: Caller, box: BoxView
   throw new UserError('no free handle for this name: choose another name');
 }
 
-/** Handles of the workspace, and object names of the Box (those of agents that are being deleted too). */
+/** The agents whose handles are taken in the workspace; those that are being installed hold theirs, though nobody sees them. */
+export function handleOwners({ caches }: Pick<ScopeDeps, 'caches'>, caller: Caller): AgentView[] {
+  return boxesOf({ caches }, caller.workspace).flatMap(({ name }) =>
+    caches.Agent.byIndex(INDEX.agentsOfBox, name).filter((agent) => !agent.deleting),
+  );
+}
+
+/**
+ * Handles of the workspace (those of agents that are being installed too), and object names of the Box (those of agents that
+ * are being deleted too).
+ */
 export function takenHandles(deps: Pick<ScopeDeps, 'caches'>, caller: Caller, box: BoxView): Set<string> {
-  const taken = new Set<string>();
-  for (const { name } of boxesOf(deps, caller.workspace)) {
-    for (const agent of agentsOf(deps, name)) taken.add(agent.handle);
-  }
+  const taken = new Set(handleOwners(deps, caller).map(({ handle }) => handle));
   for (const agent of deps.caches.Agent.byIndex(INDEX.agentsOfBox, box.name)) taken.add(agent.name);
   return taken;
 }
@@ -217,6 +225,8 @@ function newAgent(deps: AgentDeps, caller: Caller, ref: { box: string; agent: st
     metadata: {
       namespace: boxNamespace(ref.box),
       name: ref.agent,
+      // From the beginning: an agent that is deleted before its controller has seen it leaves nothing behind either.
+      finalizers: [FINALIZER_CLEANUP],
       annotations: {
         [ANNOTATION_REQUESTED_BY]: caller.keyPrefix,
         [ANNOTATION_CREATED_AT]: isoNow(deps.clock),

@@ -2,6 +2,7 @@
  * The informers of an API pod with their indexes, and the narrow readers on them. Reading them never costs a request;
  * the few live reads (a watch that is behind, an id that is not there) stand here too and say so.
  */
+import { isInstalled } from '../api/installing.js';
 import type { KubeObject } from '../api/meta.js';
 import { boxNamespace, childName } from '../api/names.js';
 import type { AgentRef } from '../api/names.js';
@@ -201,7 +202,7 @@ export function createTriggerReader({ caches, api, ensureKey }: TriggerReaderDep
       if (healthy) {
         const trigger = caches.AgentTrigger.get(`${namespace}/${childName(ref.agent, slug)}`);
         await ensureKey(trigger?.keyId);
-        return target(caches.Box.get(ref.box), caches.Agent.get(`${namespace}/${ref.agent}`), trigger);
+        return target(caches, caches.Agent.get(`${namespace}/${ref.agent}`), trigger);
       }
       const [agent, trigger] = await Promise.all([
         orUndefined(api.get(Agents, { namespace, name: ref.agent }, { signal })),
@@ -209,7 +210,7 @@ export function createTriggerReader({ caches, api, ensureKey }: TriggerReaderDep
       ]);
       await ensureKey(trigger?.spec.keyId);
       return target(
-        caches.Box.get(ref.box),
+        caches,
         agent === undefined ? undefined : projectAgent(agent),
         trigger === undefined ? undefined : projectTrigger(trigger),
       );
@@ -218,12 +219,14 @@ export function createTriggerReader({ caches, api, ensureKey }: TriggerReaderDep
 }
 
 function target(
-  box: BoxView | undefined,
+  caches: TriggerCaches,
   agent: AgentView | undefined,
   trigger: TriggerView | undefined,
 ): TriggerTarget | undefined {
-  if (box === undefined || box.deleting) return undefined;
   if (agent === undefined || agent.deleting) return undefined;
+  const box = caches.Box.get(agent.box);
+  if (box === undefined || box.deleting) return undefined;
+  if (!isCommitted(caches, agent)) return undefined;
   if (trigger === undefined || trigger.deleting || trigger.agent !== agent.name) return undefined;
   return {
     agent: { box: agent.box, agent: agent.name },
@@ -238,6 +241,15 @@ function target(
     dedupeHeader: trigger.dedupeHeader,
     body: trigger.body,
   };
+}
+
+/**
+ * Whether the agent is in a committed install, or in none. No request: the cache decides also about an agent that was read
+ * live, so that all of an install show up at one moment.
+ */
+export function isCommitted({ Agent }: Pick<ApiCaches, 'Agent'>, agent: AgentView): boolean {
+  const cached = Agent.get(`${agent.namespace}/${agent.name}`);
+  return isInstalled(cached?.uid === agent.uid ? cached : agent, (name) => Agent.get(`${agent.namespace}/${name}`));
 }
 
 /** A read where "not there" is an answer. */

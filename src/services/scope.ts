@@ -13,7 +13,7 @@ import type { ArchiveReader } from '../archive/types.js';
 import type { Cache, KubeApi } from '../kube/types.js';
 import type { Clock } from '../runtime/clock.js';
 import { bounded } from './bounded.js';
-import { INDEX, orUndefined } from './caches.js';
+import { INDEX, isCommitted, orUndefined } from './caches.js';
 import type { ApiCaches } from './caches.js';
 import type { Caller } from './key-check.js';
 import { nearNames } from './near-names.js';
@@ -42,9 +42,9 @@ export function boxesOf({ caches }: Pick<ScopeDeps, 'caches'>, workspace: string
     .sort((a, b) => compare(a.createdAt, b.createdAt) || compare(a.name, b.name));
 }
 
-/** The agents of a Box that are not being deleted; order is not defined. */
+/** The agents of a Box that can be seen: not being deleted, not half installed. Order is not defined. */
 export function agentsOf({ caches }: Pick<ScopeDeps, 'caches'>, box: string): AgentView[] {
-  return caches.Agent.byIndex(INDEX.agentsOfBox, box).filter((agent) => !agent.deleting);
+  return caches.Agent.byIndex(INDEX.agentsOfBox, box).filter((agent) => !agent.deleting && isCommitted(caches, agent));
 }
 
 /** The rule of create_agent (spec 4.2.1): the named Box, or the only one; else an error that lists the Boxes. */
@@ -87,7 +87,7 @@ export async function findAgent(deps: ScopeDeps, caller: Caller, id: string): Pr
     namespace,
     name,
   );
-  if (agent === undefined || agent.deleting) throw new UserError(AGENT_NOT_FOUND);
+  if (agent === undefined || agent.deleting || !isCommitted(deps.caches, agent)) throw new UserError(AGENT_NOT_FOUND);
   return agent;
 }
 

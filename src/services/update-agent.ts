@@ -4,12 +4,13 @@ import { Agents } from '../api/v1alpha1/agent.js';
 import type { Agent } from '../api/v1alpha1/agent.js';
 import type { Provider } from '../api/v1alpha1/common.js';
 import { deleteChild } from './agent-children.js';
-import { warningsOf } from './agents.js';
+import { handleOwners, warningsOf } from './agents.js';
+import { isCommitted } from './caches.js';
 import { changeAgent } from './change-agent.js';
 import type { ChangeAgentDeps } from './change-agent.js';
 import type { Caller } from './key-check.js';
 import { sameJson } from './same-json.js';
-import { agentRefOf, agentsOf, boxesOf, findAgent, idOf, refuseGitOps } from './scope.js';
+import { agentRefOf, findAgent, idOf, refuseGitOps } from './scope.js';
 import { unconfirmedNote } from './triggers.js';
 import { UserError } from './user-error.js';
 import type { AgentView } from './views.js';
@@ -53,11 +54,12 @@ export function expectHandle(handle: string): void {
 }
 
 function refuseTakenHandle(deps: ChangeAgentDeps, caller: Caller, agent: AgentView, handle: string): void {
-  const others = boxesOf(deps, caller.workspace).flatMap((box) => agentsOf(deps, box.name));
-  const owner = others.find((other) => other.handle === handle && other.uid !== agent.uid);
-  if (owner !== undefined) {
-    throw new UserError(`the handle is taken by agent ${idOf(owner)}: choose another, or change that agent first`);
+  const owner = handleOwners(deps, caller).find((other) => other.handle === handle && other.uid !== agent.uid);
+  if (owner === undefined) return;
+  if (!isCommitted(deps.caches, owner)) {
+    throw new UserError('argument "handle" is taken by an agent that is being installed: choose another');
   }
+  throw new UserError(`argument "handle" is taken by agent ${idOf(owner)}: choose another, or change that agent first`);
 }
 
 /** The fields whose stored value changes, as a merge patch: null removes, `tools` and `selfImprovement` merge by key. */

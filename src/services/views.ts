@@ -4,6 +4,8 @@
  * tool and URL (tools.md 1).
  */
 import { ANNOTATION_CREATED_AT, ANNOTATION_MANAGED_BY } from '../api/labels.js';
+import { installMarkOf } from '../api/installing.js';
+import type { InstallMark } from '../api/installing.js';
 import type { ObjectMeta } from '../api/meta.js';
 import { findCondition, isTrue } from '../api/conditions.js';
 import { acceptedAt, boxOfNamespace, sessionIdOf, slugOfChildName, workspaceOfNamespace } from '../api/names.js';
@@ -60,6 +62,8 @@ export interface AgentView extends View {
   secretHosts: readonly string[];
   gitOps: boolean;
   createdAt: string;
+  /** Set while the install that made the agent is not committed: src/services/scope.ts hides it. */
+  install: InstallMark | undefined;
 }
 
 export interface ConnectorView extends View {
@@ -256,6 +260,7 @@ export function projectAgent(agent: Agent): AgentView {
     secretHosts: agent.status?.secretHosts ?? [],
     gitOps: isGitOps(agent.metadata),
     createdAt: createdAtOf(agent.metadata),
+    install: installMarkOf(agent.metadata),
   };
 }
 

@@ -35,6 +35,7 @@ import { createRegistry } from '../../src/mcp/registry.js';
 import type { Registry } from '../../src/mcp/registry.js';
 import { createMcpRouter } from '../../src/mcp/router.js';
 import { createToolServices } from '../../src/mcp/tool-services.js';
+import type { ToolServices } from '../../src/mcp/tool-services.js';
 import { createLogger } from '../../src/observability/logger.js';
 import { createHttpMetrics } from '../../src/observability/metrics.js';
 import { createApiApp } from '../../src/processes/api-app.js';
@@ -77,6 +78,7 @@ export class McpHarness {
   readonly usedKeys: ApiKeyView[] = [];
   readonly logLines: string[] = [];
   readonly registry: Registry;
+  readonly services: ToolServices;
   readonly app: Express;
 
   constructor(
@@ -85,16 +87,14 @@ export class McpHarness {
   ) {
     this.registry = registry;
     this.#seedAccounts();
+    this.services = this.#createServices();
     this.app = this.#build();
     this.api.clearRecords();
   }
 
-  #build(): Express {
-    const log = createLogger('api', 'debug', { write: (line) => this.logLines.push(line) });
+  #createServices(): ToolServices {
     const { api, caches, clock, agentWaiter, runWaiter } = this;
-    const prom = new PromRegistry();
-    const http = createHttpMetrics(prom);
-    const services = createToolServices({
+    return createToolServices({
       caches,
       api,
       clock,
@@ -111,6 +111,13 @@ export class McpHarness {
         },
       },
     });
+  }
+
+  #build(): Express {
+    const log = createLogger('api', 'debug', { write: (line) => this.logLines.push(line) });
+    const { api, caches, clock, services } = this;
+    const prom = new PromRegistry();
+    const http = createHttpMetrics(prom);
     const dispatcher = createDispatcher({
       registry: this.registry,
       services,

@@ -105,7 +105,7 @@ describe('update_agent', () => {
     harness.seedBox('acme-two', 'acme');
     harness.seedAgent('acme-two', 'helper');
     expect((await update({ handle: 'helper' })).payload).toEqual({
-      error: 'the handle is taken by agent acme-two.helper: choose another, or change that agent first',
+      error: 'argument "handle" is taken by agent acme-two.helper: choose another, or change that agent first',
     });
     expect(harness.api.writes).toEqual([]);
     expect((await update({ handle: 'spy' })).payload['updated']).toEqual(['handle']);

@@ -95,7 +95,95 @@ function seedRunAndTrigger(): void {
   harness.api.clearRecords();
 }
 
+/** Requests to the API server of one good call: lists none, a read one GET, a simple write one write. */
+const COSTS: [string, string[]][] = [
+  ['list_spaces', []],
+  ['list_agents', []],
+  ['list_runs', []],
+  ['list_triggers', []],
+  ['get_agent', ['get agents']],
+  ['get_run', ['get agentruns']],
+  ['create_agent', ['create agents']],
+  ['upsert_trigger', ['create agenttriggers']],
+  ['rotate_trigger_token', ['patch agenttriggers']],
+  ['test_trigger', ['create agentruns']],
+  ['send_message', ['get agentruns', 'create agentruns']],
+  ['update_agent', ['get agents', 'patch agents']],
+  ['delete_agent', ['delete agents']],
+  ['delete_trigger', ['delete agenttriggers']],
+  ['search_connectors', []],
+  ['list_agent_connectors', []],
+  ['attach_connector', ['get agents', 'patch agents']],
+  ['detach_connector', ['get agents', 'patch agents']],
+  ['set_mcp_servers', ['get agents', 'patch agents']],
+  ['list_models', []],
+  ['list_templates', []],
+  ['get_template', ['get agenttemplateparts']],
+  ['validate_template', ['get agenttemplateparts']],
+  [
+    'create_template',
+    [
+      'get agents',
+      'get agentskills',
+      'get agenttemplates',
+      'create agenttemplates',
+      'create agenttemplateparts',
+      'patch agenttemplates',
+    ],
+  ],
+  ['update_template', ['get agenttemplates', 'patch agenttemplates']],
+  ['unpublish_template', ['get agenttemplates', 'patch agenttemplates']],
+  // The published version still points to the former content: nothing is removed.
+  [
+    'update_template_agent',
+    ['get agenttemplates', 'get agenttemplateparts', 'create agenttemplateparts', 'patch agenttemplates'],
+  ],
+  ['publish_template', ['get agenttemplates', 'get agenttemplateparts']],
+  ['delete_template', ['delete agenttemplates', 'delete agenttemplateparts']],
+  // The commit names the version of the agent that it saw.
+  [
+    'install_template',
+    [
+      'get agenttemplateparts',
+      'get agents',
+      'get agenttemplates',
+      'create agents',
+      'patch agents',
+      'patch agenttemplates/status',
+    ],
+  ],
+  ['list_sessions', []],
+  ['get_session', ['get agentruns', 'get agentrunchunks']],
+  ['list_memories', []],
+  ['list_skills', []],
+  ['get_skill', ['get agentskills']],
+  ['read_skill_file', ['get agentskills']],
+  ['upsert_skill', ['get agentskills', 'replace agentskills']],
+  ['delete_skill', ['delete agentskills']],
+  ['list_schedules', []],
+  ['upsert_schedule', ['patch agentschedules']],
+  ['run_schedule_now', ['create agentruns']],
+  ['delete_schedule', ['delete agentschedules']],
+  ['cancel_run', []],
+  [
+    'add_template_agent',
+    [
+      'get agenttemplates',
+      'get agenttemplateparts',
+      'get agents',
+      'get agentskills',
+      'create agenttemplateparts',
+      'patch agenttemplates',
+    ],
+  ],
+  ['remove_template_agent', ['get agenttemplates', 'get agenttemplateparts', 'patch agenttemplates']],
+];
+
 describe('every tool', () => {
+  test('has its costs here', () => {
+    expect(COSTS.map(([name]) => name).sort()).toEqual(TOOLS.map(({ name }) => name).sort());
+  });
+
   test('has arguments here', () => {
     expect(Object.keys(goodArguments()).sort()).toEqual(TOOLS.map(({ name }) => name).sort());
   });
@@ -110,55 +198,7 @@ describe('every tool', () => {
     expect(raw['content']).toEqual([{ type: 'text', text: JSON.stringify(payload) }]);
   });
 
-  test.each([
-    ['list_spaces', []],
-    ['list_agents', []],
-    ['list_runs', []],
-    ['list_triggers', []],
-    ['get_agent', ['get agents']],
-    ['get_run', ['get agentruns']],
-    ['create_agent', ['create agents']],
-    ['upsert_trigger', ['create agenttriggers']],
-    ['rotate_trigger_token', ['patch agenttriggers']],
-    ['test_trigger', ['create agentruns']],
-    ['send_message', ['get agentruns', 'create agentruns']],
-    ['update_agent', ['get agents', 'patch agents']],
-    ['delete_agent', ['delete agents']],
-    ['delete_trigger', ['delete agenttriggers']],
-    ['search_connectors', []],
-    ['list_agent_connectors', []],
-    ['attach_connector', ['get agents', 'patch agents']],
-    ['detach_connector', ['get agents', 'patch agents']],
-    ['set_mcp_servers', ['get agents', 'patch agents']],
-    ['list_models', []],
-    ['list_templates', []],
-    ['get_template', ['get agenttemplateparts']],
-    ['validate_template', ['get agenttemplateparts']],
-    [
-      'create_template',
-      [
-        'get agents',
-        'get agentskills',
-        'get agenttemplates',
-        'create agenttemplates',
-        'create agenttemplateparts',
-        'patch agenttemplates',
-      ],
-    ],
-    ['update_template', ['get agenttemplates', 'patch agenttemplates']],
-    ['unpublish_template', ['get agenttemplates', 'patch agenttemplates']],
-    // The published version still points to the former content: nothing is removed.
-    [
-      'update_template_agent',
-      ['get agenttemplates', 'get agenttemplateparts', 'create agenttemplateparts', 'patch agenttemplates'],
-    ],
-    ['publish_template', ['get agenttemplates', 'get agenttemplateparts']],
-    ['delete_template', ['delete agenttemplates', 'delete agenttemplateparts']],
-    [
-      'install_template',
-      ['get agenttemplateparts', 'get agenttemplates', 'create agents', 'patch agenttemplates/status'],
-    ],
-  ])('%s costs %j', async (name, requests) => {
+  test.each(COSTS)('%s costs %j', async (name, requests) => {
     seedRunAndTrigger();
     harness.controllerSays({ active: true });
     await harness.call(name, goodArguments()[name]);

@@ -20,6 +20,7 @@ export interface WaitingRun {
 export type Gate = Extract<
   QueueReason,
   | 'AgentInactive'
+  | 'AgentInstalling'
   | 'AgentPaused'
   | 'BoxPaused'
   | 'WorkspacePaused'

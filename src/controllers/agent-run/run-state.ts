@@ -1,5 +1,6 @@
 /** Gather: everything that the caches know about one run, as one plain object. */
 import { isTrue } from '../../api/conditions.js';
+import { installMarkOf } from '../../api/installing.js';
 import { objectKey } from '../../api/meta.js';
 import { acceptedAt, boxNamespace, boxOfNamespace } from '../../api/names.js';
 import { isClaimed, isTerminal } from '../../api/run-status.js';
@@ -136,6 +137,7 @@ function boxGate(caches: RunCaches, box: Box): Gate | undefined {
 
 /** An agent that is gone is the reconcile's business; none of its runs is admitted. */
 export function agentGate(agent: AgentView | undefined): Gate | undefined {
+  if (agent !== undefined && installMarkOf(agent.metadata) !== undefined) return 'AgentInstalling';
   if (agent?.status?.active !== true || agent.metadata.deletionTimestamp !== undefined) return 'AgentInactive';
   return agent.spec.paused ? 'AgentPaused' : undefined;
 }

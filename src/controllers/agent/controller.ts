@@ -5,6 +5,7 @@ import { AgentSchedules } from '../../api/v1alpha1/agent-schedule.js';
 import { AgentSkills } from '../../api/v1alpha1/agent-skill.js';
 import { AgentTriggers } from '../../api/v1alpha1/agent-trigger.js';
 import { Agents } from '../../api/v1alpha1/agent.js';
+import { installMarkOf } from '../../api/installing.js';
 import { objectKey } from '../../api/meta.js';
 import type { ResourceType } from '../../api/meta.js';
 import { KEPT_REASONS } from '../../api/reasons.js';
@@ -30,6 +31,7 @@ import { patchStatus } from '../common/status-patch.js';
 import { AgentDirectory } from './directory.js';
 import { removeClaim } from '../workspace-volume/claim.js';
 import type { ClaimView, StorageClassView } from '../workspace-volume/views.js';
+import { followersOf, settleInstall, watchInstalls } from './install.js';
 import { agentStatus, handleConditions, whyNotReady } from './status.js';
 import { ensureWorkspace, watchWorkspaces } from './workspace.js';
 
@@ -68,7 +70,13 @@ export function createAgentController(deps: AgentDependencies): ControllerPart {
   return {
     name: 'agent',
     workers: 4,
-    watch: (enqueue) => all([directory.watch(enqueue), watchChildren(deps, enqueue), watchWorkspaces(deps, enqueue)]),
+    watch: (enqueue) =>
+      all([
+        directory.watch(enqueue),
+        watchChildren(deps, enqueue),
+        watchWorkspaces(deps, enqueue),
+        watchInstalls(deps, enqueue),
+      ]),
     async reconcile(key, signal): Promise<ReconcileResult | void> {
       directory.refresh();
       const agent = deps.caches.agents.get(key);
@@ -105,7 +113,7 @@ function childrenOf(caches: AgentDependencies['caches']): readonly [ResourceType
   ];
 }
 
-/** deleted? -> finalizer -> slot, handle and Ready -> volume of its workspace. */
+/** deleted? -> finalizer -> installed? -> slot, handle and Ready -> volume of its workspace. */
 function agentSteps(deps: AgentDependencies): readonly AgentStep[] {
   return [
     {
@@ -120,6 +128,7 @@ function agentSteps(deps: AgentDependencies): readonly AgentStep[] {
         return CONTINUE;
       },
     },
+    { name: 'install', run: (draft, _directory, signal) => settleInstall(deps, draft, signal) },
     {
       name: 'standing',
       run: (draft, directory) => {
@@ -142,7 +151,8 @@ function agentSteps(deps: AgentDependencies): readonly AgentStep[] {
 async function finalizeAgent(deps: AgentDependencies, draft: AgentView, signal: AbortSignal): Promise<StepResult> {
   const { api, caches } = deps;
   const key = objectKey(draft.metadata);
-  let left = 0;
+  // Committed and then deleted: it can be asked until the last of the others has been shown.
+  let left = installMarkOf(draft.metadata) === undefined ? followersOf(caches.agents, draft).length : 0;
   for (const [type, cache] of childrenOf(caches)) {
     const children = cache.byIndex(BY_AGENT, key);
     left += children.length;

@@ -1,11 +1,15 @@
 /** The part of an Agent's status that this controller owns, as a pure function of its standing. */
 import { setCondition } from '../../api/conditions.js';
+import { installMarkOf } from '../../api/installing.js';
 import type { Condition } from '../../api/v1alpha1/common.js';
 import type { AgentView } from '../common/informers.js';
 import type { NotReady } from '../common/ready.js';
 import type { Standing } from './standing.js';
 
 export const HANDLE_CONFLICT = 'HandleConflict';
+
+const INSTALLING =
+  'the agent is being installed from a template; it is taken back when the install is not complete within 2 minutes';
 
 type Status = NonNullable<AgentView['status']>;
 
@@ -49,6 +53,7 @@ export function handleConditions(agent: AgentView, standing: Standing | undefine
 /** Why the agent is not ready; undefined when it is. */
 export function whyNotReady(agent: AgentView, standing: Standing | undefined): NotReady | undefined {
   if (standing === undefined) return { reason: 'BoxNotFound', message: NOT_IN_A_BOX.inactiveReason };
+  if (installMarkOf(agent.metadata) !== undefined) return { reason: 'Installing', message: INSTALLING };
   if (!standing.active) return { reason: 'NoFreeSlot', message: standing.inactiveReason ?? '' };
   const message = conflictMessage(agent, standing);
   return message === undefined ? undefined : { reason: HANDLE_CONFLICT, message };

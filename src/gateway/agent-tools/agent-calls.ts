@@ -144,7 +144,8 @@ export class AgentCalls {
   }
 
   #ofBox({ namespace }: ToolContext): AgentView[] {
-    return this.#options.agents.byIndex(AGENTS_BY_NAMESPACE, namespace).filter(({ deleting }) => !deleting);
+    const agents = this.#options.agents.byIndex(AGENTS_BY_NAMESPACE, namespace);
+    return agents.filter(({ deleting, installing }) => !deleting && !installing);
   }
 }
 

@@ -1,0 +1,329 @@
+/**
+ * The writes of one install. Every agent is made with the mark of src/api/installing.ts, which hides it with all that
+ * belongs to it; the last write takes the mark off the first agent and so shows all of them at once. A process that dies
+ * before that leaves hidden agents, which the controller of Agent removes after the deadline.
+ */
+import { API_VERSION } from '../../api/define-resource.js';
+import { INSTALL_DEADLINE_MS, installMark, installMarkOf } from '../../api/installing.js';
+import type { InstallMark } from '../../api/installing.js';
+import {
+  ANNOTATION_CREATED_AT,
+  ANNOTATION_INSTALLING,
+  ANNOTATION_REQUESTED_BY,
+  ANNOTATION_TEMPLATE,
+  FINALIZER_CLEANUP,
+} from '../../api/labels.js';
+import type { KubeObject, ResourceType } from '../../api/meta.js';
+import { boxNamespace } from '../../api/names.js';
+import { AgentRuns } from '../../api/v1alpha1/agent-run.js';
+import { AgentSchedules } from '../../api/v1alpha1/agent-schedule.js';
+import { AgentSkills } from '../../api/v1alpha1/agent-skill.js';
+import { AgentTriggers } from '../../api/v1alpha1/agent-trigger.js';
+import { Agents } from '../../api/v1alpha1/agent.js';
+import type { Agent } from '../../api/v1alpha1/agent.js';
+import { KubeApiError, isAlreadyExists, isConflict, isNotFound } from '../../kube/errors.js';
+import { isoNow } from '../../runtime/clock.js';
+import { renameMentions } from '../../templates/mentions.js';
+import { fromSnapshot, mapPrompts } from '../../templates/snapshot.js';
+import type { AgentSnapshot } from '../../templates/snapshot.js';
+import { newChild } from '../agent-children.js';
+import { ACTIVE_WAIT_MS, freeHandle, inactiveReasonOf, takenHandles } from '../agents.js';
+import { bounded } from '../bounded.js';
+import { orUndefined } from '../caches.js';
+import { connectorSummaries } from '../connectors.js';
+import type { Caller } from '../key-check.js';
+import { idOf, kubeCall } from '../scope.js';
+import { ACKNOWLEDGE_MS } from '../start-run.js';
+import { newTokenId } from '../trigger-token.js';
+import { UserError } from '../user-error.js';
+import { projectAgent } from '../views.js';
+import type { AgentView, BoxView } from '../views.js';
+import type { TemplateDeps } from './find.js';
+
+/** Installs of the same template at once in one workspace: the one that finds a handle taken starts over. */
+const MAX_ATTEMPTS = 5;
+/** Tries to take one object back: what is left over is the controller's business. */
+const MAX_UNDO_ATTEMPTS = 3;
+/** The commit names the version of the agent that it saw; its controller writes at the same time. */
+const MAX_COMMIT_ATTEMPTS = 8;
+
+interface Installed {
+  snapshot: AgentSnapshot;
+  agent: AgentView;
+}
+
+export interface InstallTarget {
+  box: BoxView;
+  /** Key of the new triggers and schedules. */
+  keyId: string;
+  /** What stands in the annotation of the new agents. */
+  source: string;
+}
+
+/** Nobody knows whether the last write happened: nothing may be taken back any more. */
+class CommitUnclearError extends Error {
+  override readonly name = 'CommitUnclearError';
+}
+
+/** One install: what it has made so far, so that it can be taken back. */
+export class Installation {
+  readonly #agents: AgentView[] = [];
+  /** Kind -> the version of the last object of it that was made. */
+  readonly #last = new Map<string, string>();
+  #until = 0;
+
+  constructor(
+    private readonly deps: TemplateDeps,
+    private readonly caller: Caller,
+    private readonly target: InstallTarget,
+  ) {}
+
+  /** Makes everything and commits; the agents as install_template shows them. Rejects when nothing is installed. */
+  async run(snapshots: readonly AgentSnapshot[]) {
+    const taken = takenHandles(this.deps, this.caller, this.target.box);
+    for (let attempt = 1; ; attempt++) {
+      try {
+        this.#until = this.deps.clock.now() + INSTALL_DEADLINE_MS;
+        const installed = await this.#seen(await this.#create(snapshots, new Set(taken)));
+        const records = await this.#startSetups(installed);
+        await this.#commit();
+        return records;
+      } catch (error) {
+        if (error instanceof CommitUnclearError) throw error.cause;
+        // What is taken back keeps its names until the controller has removed all of it.
+        for (const { name } of this.#agents) taken.add(name);
+        await this.#undo();
+        if (!(error instanceof HandleTakenError) || attempt === MAX_ATTEMPTS) throw inWords(error, this.target.box);
+        taken.add(error.handle);
+      }
+    }
+  }
+
+  async #create(snapshots: readonly AgentSnapshot[], taken: Set<string>): Promise<Installed[]> {
+    const handles = new Map<string, string>();
+    for (const { handle } of snapshots) {
+      const free = freeHandle(handle, taken);
+      taken.add(free);
+      handles.set(handle, free);
+    }
+    const installed: Installed[] = [];
+    for (const captured of snapshots) {
+      const snapshot = mapPrompts(captured, (text) => renameMentions(text, handles));
+      const agent = await this.#createAgent(snapshot, handles.get(captured.handle) ?? captured.handle);
+      installed.push({ snapshot, agent });
+    }
+    return installed;
+  }
+
+  async #createAgent(snapshot: AgentSnapshot, handle: string): Promise<AgentView> {
+    const { keyId } = this.target;
+    const specs = fromSnapshot(snapshot, handle, () => ({ tokenId: newTokenId(), keyId }));
+    const view = projectAgent(await this.#make(Agents, this.#newAgent(specs.agent, handle), handle));
+    this.#agents.push(view);
+    for (const { slug, spec } of specs.skills) {
+      await this.#make(AgentSkills, { ...this.#child(AgentSkills, view, slug), spec }, handle);
+    }
+    for (const { slug, spec } of specs.schedules) {
+      await this.#make(AgentSchedules, { ...this.#child(AgentSchedules, view, slug), spec }, handle);
+    }
+    for (const { slug, spec } of specs.triggers) {
+      await this.#make(AgentTriggers, { ...this.#child(AgentTriggers, view, slug), spec }, handle);
+    }
+    return view;
+  }
+
+  #newAgent(spec: Agent['spec'], handle: string): Agent {
+    const { box, source } = this.target;
+    return {
+      apiVersion: API_VERSION,
+      kind: Agents.kind,
+      metadata: {
+        namespace: boxNamespace(box.name),
+        name: handle,
+        // From the beginning: the first agent must not leave before the others need it no more.
+        finalizers: [FINALIZER_CLEANUP],
+        annotations: {
+          [ANNOTATION_REQUESTED_BY]: this.caller.keyPrefix,
+          [ANNOTATION_CREATED_AT]: isoNow(this.deps.clock),
+          [ANNOTATION_TEMPLATE]: source,
+          [ANNOTATION_INSTALLING]: installMark(this.#mark()),
+        },
+      },
+      spec,
+    };
+  }
+
+  #mark(): InstallMark {
+    const [first] = this.#agents;
+    return first === undefined
+      ? { until: this.#until }
+      : { until: this.#until, first: { name: first.name, uid: first.uid } };
+  }
+
+  #child(type: ResourceType, agent: AgentView, slug: string) {
+    return newChild(this.deps, type, this.caller, { agent, slug });
+  }
+
+  async #make<T extends KubeObject>(type: ResourceType<T>, object: T, handle: string): Promise<T> {
+    if (this.deps.clock.now() >= this.#until) {
+      throw new UserError('nothing was installed: the cluster took more than 2 minutes for it; try again later');
+    }
+    try {
+      const created = await kubeCall(this.deps, (signal) => this.deps.api.create(type, object, { signal }));
+      this.#last.set(type.kind, created.metadata.resourceVersion ?? '');
+      return created;
+    } catch (error) {
+      // A namesake, or what a deleted one has left behind: another handle has room for all.
+      if (isAlreadyExists(error)) throw new HandleTakenError(handle);
+      throw error;
+    }
+  }
+
+  /** Waits until every API pod has seen the objects, and at most 5 s for the controller's word on the slots. */
+  async #seen(installed: readonly Installed[]): Promise<Installed[]> {
+    const barriers = [...this.#last].map(([kind, resourceVersion]) =>
+      this.deps.barrier.passed({ kind, resourceVersion }),
+    );
+    const agents = installed.map(async ({ snapshot, agent }) => {
+      const key = `${agent.namespace}/${agent.name}`;
+      const until = (view: AgentView) => view.active !== undefined;
+      return { snapshot, agent: (await this.deps.waiter.wait({ key, until, ms: ACTIVE_WAIT_MS })) ?? agent };
+    });
+    const [seen] = await Promise.all([Promise.all(agents), Promise.all(barriers)]);
+    return seen;
+  }
+
+  /** The runs wait until the install is committed; those of an agent without a slot wait on, like every run of it. */
+  async #startSetups(installed: readonly Installed[]) {
+    const records = [];
+    let lastVersion: string | undefined;
+    for (const { snapshot, agent } of installed) {
+      const run = await this.#startSetup(snapshot, agent);
+      lastVersion = run?.resourceVersion ?? lastVersion;
+      records.push({
+        templateAgentId: snapshot.id,
+        agentId: idOf(agent),
+        name: agent.displayName,
+        handle: agent.handle,
+        active: agent.active === true,
+        inactiveReason: inactiveReasonOf(agent),
+        connectors: connectorSummaries(this.deps, agent),
+        setupRunId: run?.runId ?? null,
+        setupSessionId: run?.sessionId ?? null,
+      });
+    }
+    if (lastVersion !== undefined) {
+      await this.deps.barrier.passed({ kind: AgentRuns.kind, resourceVersion: lastVersion });
+    }
+    return records;
+  }
+
+  async #startSetup({ spec }: AgentSnapshot, agent: AgentView) {
+    const prompt = spec.setup?.required === true ? spec.setup.prompt : undefined;
+    if (prompt === undefined) return undefined;
+    const scope = this.deps.backlogExceeded({ box: agent.box, agent: agent.name });
+    if (scope !== undefined) {
+      throw new UserError(
+        `nothing was installed: the setup would be one run too many (limit of the ${scope}): try again when some have finished`,
+      );
+    }
+    const request = {
+      agent: { box: agent.box, agent: agent.name },
+      agentUid: agent.uid,
+      message: prompt,
+      trigger: { origin: 'api' as const },
+      sessionTitle: 'Setup',
+      actor: this.caller.keyPrefix,
+    };
+    return bounded(this.deps.clock, ACKNOWLEDGE_MS, (signal) => this.deps.startRun(request, signal));
+  }
+
+  /** The one write that shows the agents: it fails when the controller has begun to take the install back. */
+  async #commit(): Promise<void> {
+    const [first] = this.#agents;
+    if (first === undefined) return;
+    for (let attempt = 1; ; attempt++) {
+      const agent = await this.#readFirst(first);
+      const { uid, resourceVersion } = agent.metadata;
+      const metadata = { uid, resourceVersion, annotations: { [ANNOTATION_INSTALLING]: null } };
+      try {
+        const written = await kubeCall(this.deps, (signal) =>
+          this.deps.api.patch(Agents, first, { metadata }, { type: 'merge', signal }),
+        );
+        await this.#shown(written);
+        return;
+      } catch (error) {
+        if (isNotFound(error)) throw takenBack();
+        if (!(error instanceof KubeApiError) || error.status >= 500) return await this.#settle(first, error);
+        if (!isConflict(error) || attempt === MAX_COMMIT_ATTEMPTS) throw error;
+      }
+    }
+  }
+
+  /** The first agent as it is stored; rejects when the controller has taken it back. */
+  async #readFirst({ namespace, name, uid }: AgentView): Promise<Agent> {
+    const ref = { namespace, name };
+    const agent = await kubeCall(this.deps, (signal) => orUndefined(this.deps.api.get(Agents, ref, { signal })));
+    if (agent === undefined || agent.metadata.uid !== uid || agent.metadata.deletionTimestamp !== undefined) {
+      throw takenBack();
+    }
+    return agent;
+  }
+
+  /** The answer of the commit was lost: what is stored decides, and if that cannot be read, nobody knows. */
+  async #settle(first: AgentView, cause: unknown): Promise<void> {
+    const agent = await this.#readFirst(first).catch((error: unknown) => {
+      if (error instanceof UserError) throw error;
+      throw new CommitUnclearError('the answer of the commit was lost', { cause });
+    });
+    // It may be on its way still: only the controller, after the deadline, takes back what is not committed by then.
+    if (installMarkOf(agent.metadata) !== undefined) {
+      throw new CommitUnclearError('the commit was not seen', { cause });
+    }
+    await this.#shown(agent);
+  }
+
+  async #shown({ metadata }: Agent): Promise<void> {
+    await this.deps.barrier.passed({ kind: Agents.kind, resourceVersion: metadata.resourceVersion ?? '' });
+  }
+
+  /** The first agent goes first: then it cannot be committed. Whatever belongs to the agents goes with them. */
+  async #undo(): Promise<void> {
+    for (const agent of this.#agents) await this.#takeBack(agent);
+    this.#agents.length = 0;
+    this.#last.clear();
+  }
+
+  async #takeBack({ namespace, name, uid }: AgentView): Promise<void> {
+    for (let attempt = 1; attempt <= MAX_UNDO_ATTEMPTS; attempt++) {
+      try {
+        return await kubeCall(this.deps, (signal) =>
+          this.deps.api.delete(Agents, { namespace, name }, { uid, signal }),
+        );
+      } catch (error) {
+        if (isNotFound(error) || isConflict(error)) return;
+      }
+    }
+  }
+}
+
+class HandleTakenError extends Error {
+  override readonly name = 'HandleTakenError';
+  constructor(readonly handle: string) {
+    super('the handle is taken');
+  }
+}
+
+function takenBack(): UserError {
+  return new UserError('nothing was installed: it took so long that the agents were taken back; try again later');
+}
+
+function inWords(error: unknown, box: BoxView): unknown {
+  if (error instanceof HandleTakenError) {
+    return new UserError('nothing was installed: the handles of the agents are taken again and again; try again');
+  }
+  if (isNotFound(error)) {
+    return new UserError(`Box ${box.name} is not ready: its namespace is not there yet; try again in a moment`);
+  }
+  return error;
+}
