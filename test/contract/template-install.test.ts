@@ -15,6 +15,7 @@ import { AgentTriggers } from '../../src/api/v1alpha1/agent-trigger.js';
 import { Agents } from '../../src/api/v1alpha1/agent.js';
 import { createAgentController } from '../../src/controllers/agent/controller.js';
 import * as informers from '../../src/controllers/common/informers.js';
+import { claimInformer, storageClassInformer } from '../../src/controllers/workspace-volume/views.js';
 import { createLogger } from '../../src/observability/logger.js';
 import { getAgent, listAgents, listSpaces } from '../../src/services/agents.js';
 import { createTriggerReader } from '../../src/services/caches.js';
@@ -72,6 +73,8 @@ class World {
       schedules: this.harness.api.informer(informers.scheduleInformer),
       skills: this.harness.api.informer(informers.skillInformer),
       memories: this.harness.api.informer(informers.memoryInformer),
+      claims: this.harness.api.informer(claimInformer),
+      storageClasses: this.harness.api.informer(storageClassInformer),
       runs: this.harness.api.informer({
         type: AgentRuns,
         project: ({ metadata, spec }) => ({ metadata, spec: { agent: spec.agent } }),
