@@ -1,8 +1,14 @@
 /**
  * The protocol between the containers `runner` and `tools` of a run pod (DESIGN 7): a unix socket, one connection for each
- * tool call. The runner writes one `call` frame and at most one `cancel` frame; `tools` answers with one `result` frame.
- * Closing the connection cancels too, so a runner that is gone stops its tools. The side behind `tools` is hostile:
- * sizes, depth and number of frames are bounded before anything is parsed, and both sides check the schema.
+ * tool call, and one for each MCP server of transport stdio.
+ *
+ * - A call: the runner writes one `call` frame, `tools` answers with one `result` frame.
+ * - A server: the runner writes one `open` frame, `tools` starts the program and answers with `started`; from then on both
+ *   write `message` frames, each one JSON-RPC message. `tools` ends with one `ended` frame, whether it started or not.
+ *
+ * Closing the connection cancels the call or ends the server, so a runner that is gone stops its tools. The side behind
+ * `tools` is hostile: sizes, depth and number of frames are bounded before anything is parsed, and both sides check the
+ * schema.
  *
  * A frame is a 4-byte big-endian length, then that many bytes of UTF-8 JSON.
  */
@@ -12,8 +18,11 @@ import { z } from 'zod';
 export const MAX_FRAME_BYTES = 1024 * 1024;
 /** Deepest nesting of arrays and objects in a frame (DESIGN 7). */
 export const MAX_FRAME_DEPTH = 32;
-/** Frames of each side on one connection: the call, and its result. */
+/** Frames of each side on the connection of a call: the call, and its result. */
 export const MAX_FRAMES = 1;
+/** Of a server: frames and bytes that one side may write before the connection is closed. */
+export const MAX_SERVER_FRAMES = 20_000;
+export const MAX_SERVER_BYTES = 64 * 1024 * 1024;
 
 export const SHELL_DEFAULT_SECONDS = 120;
 export const SHELL_MAX_SECONDS = 600;
@@ -107,10 +116,12 @@ export type ToolInput<Name extends ToolName> = z.output<(typeof TOOL_DEFINITIONS
 /** Names of all tools. */
 export const TOOL_NAMES = Object.keys(TOOL_DEFINITIONS) as [ToolName, ...ToolName[]];
 
+const RunName = z.string().regex(/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/);
+
 export const ToolsCall = z.object({
   type: z.literal('call'),
   /** Name of the run and number of the call in it: where long output is kept. */
-  run: z.string().regex(/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/),
+  run: RunName,
   call: z.int().min(1).max(1_000_000),
   tool: z.enum(TOOL_NAMES),
   input: z.record(z.string(), z.unknown()),
@@ -124,13 +135,44 @@ export const ToolsResult = z.object({
 });
 export type ToolsResult = z.output<typeof ToolsResult>;
 
+/** Starts an MCP server beside the tools. */
+export const ToolsOpen = z.object({
+  type: z.literal('open'),
+  run: RunName,
+  server: z.object({
+    name: z.string().regex(/^[A-Za-z0-9][A-Za-z0-9_-]{0,62}$/),
+    command: z.string().min(1).max(1024),
+    args: z.array(z.string().max(4096)).max(64),
+    /** What its environment has besides PATH, HOME and LANG. */
+    env: z.record(z.string().regex(/^[A-Za-z_][A-Za-z0-9_]{0,127}$/), z.string().max(64 * 1024)),
+  }),
+});
+export type ToolsOpen = z.output<typeof ToolsOpen>;
+
+/** The first frame of a connection. */
+export const ToolsRequest = z.discriminatedUnion('type', [ToolsCall, ToolsOpen]);
+export type ToolsRequest = z.output<typeof ToolsRequest>;
+
+/** One JSON-RPC message of either side. */
+export const ServerMessage = z.object({ type: z.literal('message'), message: z.record(z.string(), z.unknown()) });
+export type ServerMessage = z.output<typeof ServerMessage>;
+
+/** What `tools` writes on the connection of a server. */
+export const ServerFrame = z.discriminatedUnion('type', [
+  z.object({ type: z.literal('started') }),
+  ServerMessage,
+  /** For a person. */
+  z.object({ type: z.literal('ended'), reason: z.string().max(4096) }),
+]);
+export type ServerFrame = z.output<typeof ServerFrame>;
+
 /** The other side broke the protocol; the connection must be closed. The message never repeats what it sent. */
 export class FrameError extends Error {
   override readonly name = 'FrameError';
 }
 
 /** One frame. Throws {@link FrameError} when the value is too large. */
-export function encodeFrame(value: ToolsCall | ToolsResult): Buffer {
+export function encodeFrame(value: ToolsRequest | ToolsResult | ServerFrame): Buffer {
   const body = Buffer.from(JSON.stringify(value), 'utf8');
   if (body.length > MAX_FRAME_BYTES) throw new FrameError(`a frame holds at most ${MAX_FRAME_BYTES} bytes of JSON`);
   const frame = Buffer.allocUnsafe(4 + body.length);
@@ -147,9 +189,18 @@ export class FrameDecoder {
   #chunks: Buffer[] = [];
   #buffered = 0;
   #frames = 0;
+  #bytes = 0;
+  #max = { frames: MAX_FRAMES, bytes: Infinity };
+
+  /** From now on as much as the connection of a server carries. */
+  allowServer(): void {
+    this.#max = { frames: MAX_SERVER_FRAMES, bytes: MAX_SERVER_BYTES };
+  }
 
   /** Adds bytes; returns the frames that are complete now, as unchecked JSON. */
   push(chunk: Buffer): unknown[] {
+    this.#bytes += chunk.length;
+    if (this.#bytes > this.#max.bytes) throw new FrameError('more bytes than the protocol allows');
     this.#chunks.push(chunk);
     this.#buffered += chunk.length;
     const frames: unknown[] = [];
@@ -162,7 +213,7 @@ export class FrameDecoder {
 
   #take(): Buffer | undefined {
     if (this.#buffered === 0) return undefined;
-    if (this.#frames >= MAX_FRAMES) throw new FrameError('more frames than the protocol allows');
+    if (this.#frames >= this.#max.frames) throw new FrameError('more frames than the protocol allows');
     if (this.#buffered < 4) return undefined;
     let first = this.#chunks[0] as Buffer;
     if (first.length < 4) first = this.#join();

@@ -2,10 +2,8 @@
  * The runner's side of the tools socket (src/protocol/tools-socket.ts). Connecting is all that the runner ever does with
  * what `tools` can write. Whatever comes back is bounded; a side that hangs, floods or lies costs one failed tool call.
  */
-import { connect } from 'node:net';
 import type { Socket } from 'node:net';
 import type { Clock } from '../runtime/clock.js';
-import { sleep } from '../runtime/clock.js';
 import {
   encodeFrame,
   FETCH_SECONDS,
@@ -18,12 +16,10 @@ import {
 import type { PodToolFamily, ToolName } from '../protocol/tools-socket.js';
 import { cutJson } from './json-cut.js';
 import type { ToolResult } from './engine.js';
+import { connectTools } from './tools-connection.js';
 
 /** What a model is shown of a result, in bytes of JSON: the tools' own limits are below it, a hostile side is cut here. */
 export const MAX_MODEL_RESULT_BYTES = 96 * 1024;
-/** `tools` starts beside the runner and is started again after it ran out of memory. */
-const CONNECT_MS = 10_000;
-const CONNECT_PAUSE_MS = 50;
 /** What `tools` needs beyond the time of the tool itself: to stop a command that ignores TERM, and to answer. */
 const GRACE_SECONDS = 10;
 
@@ -49,7 +45,7 @@ export function createToolsClient(options: { socketPath: string; run: string; cl
       } catch {
         return failed('The input of the tool is too large; send less at a time.');
       }
-      const socket = await open(options, signal);
+      const socket = await connectTools(options, signal);
       signal.throwIfAborted();
       if (socket === undefined) return failed('The tools container does not answer; it may be starting again.');
       const result = await exchange(socket, frame, { clock: options.clock, seconds: secondsFor(call), signal });
@@ -75,25 +71,6 @@ function secondsFor({ tool, input }: ToolCall): number {
 function bounded(result: ToolResult): ToolResult {
   const json = cutJson(result.result, MAX_MODEL_RESULT_BYTES);
   return { isError: result.isError, result: JSON.parse(json) as Record<string, unknown> };
-}
-
-async function open(options: { socketPath: string; clock: Clock }, signal: AbortSignal): Promise<Socket | undefined> {
-  const giveUpAt = options.clock.monotonic() + CONNECT_MS;
-  while (!signal.aborted && options.clock.monotonic() < giveUpAt) {
-    const socket = await tryConnect(options.socketPath);
-    if (socket !== undefined) return socket;
-    await sleep(options.clock, CONNECT_PAUSE_MS, signal);
-  }
-  return undefined;
-}
-
-/** A unix socket connects or fails at once; a full backlog is a failure as well. */
-function tryConnect(path: string): Promise<Socket | undefined> {
-  return new Promise((resolve) => {
-    const socket = connect({ path });
-    socket.once('error', () => resolve(undefined));
-    socket.once('connect', () => resolve(socket));
-  });
 }
 
 interface ExchangeOptions {

@@ -30,16 +30,16 @@ export interface ChildEnd {
   timedOut: boolean;
 }
 
+/** Nothing of this process's environment: what the agent runs sees what the image has, and no more (DESIGN 7). */
+export function cleanEnvironment(home: string): Record<string, string> {
+  return { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin', HOME: home, LANG: 'C.UTF-8' };
+}
+
 /** Runs the process to its end. Rejects only when it cannot be started. */
 export async function runChild(options: ChildOptions): Promise<ChildEnd> {
   const child = spawn(options.file, options.args, {
     cwd: options.cwd,
-    // Nothing of this process's environment: the agent's commands see what the image has, and no more (DESIGN 7).
-    env: {
-      PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
-      HOME: options.home,
-      LANG: 'C.UTF-8',
-    },
+    env: cleanEnvironment(options.home),
     detached: true,
     stdio: ['ignore', 'pipe', 'pipe'],
   });

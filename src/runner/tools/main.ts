@@ -11,6 +11,7 @@ import { systemClock } from '../../runtime/clock.js';
 import { createRunnerLog, errorKind } from '../log.js';
 import type { RunnerLog } from '../log.js';
 import { createToolExecutor } from './executor.js';
+import { createProgramRunner } from './mcp-program.js';
 import { killGroup, readProcessGroups, superviseProcesses } from './process-supervisor.js';
 import { pruneRunLogs } from './run-logs.js';
 import { listenForCalls } from './server.js';
@@ -51,7 +52,8 @@ export async function runTools(_env: NodeJS.ProcessEnv, deps: ToolsDeps = system
   const log = createRunnerLog('tools', deps.clock, deps.writeLog);
   try {
     const execute = createToolExecutor({ workspace: deps.paths.workspace, clock: deps.clock, web: deps.web });
-    const server = await listenForCalls({ socketPath: deps.paths.socket, execute, clock: deps.clock, log });
+    const runServer = createProgramRunner({ workspace: deps.paths.workspace, clock: deps.clock, log });
+    const server = await listenForCalls({ socketPath: deps.paths.socket, execute, runServer, clock: deps.clock, log });
     log.info({}, 'tools are ready');
     forgetOldLogs(deps.paths.workspace, log);
     await superviseProcesses({

@@ -7,6 +7,7 @@ import { decodeWhole, headOfText } from '../json-cut.js';
 import { runChild } from './child-process.js';
 import type { ToolContext } from './executor.js';
 import { matchesPath, parsePattern } from './glob-pattern.js';
+import { LineSplitter } from './lines.js';
 import { ToolFailure } from './tool-failure.js';
 import { displayPath, resolveInWorkspace } from './workspace-path.js';
 
@@ -39,7 +40,7 @@ export async function grepFiles(input: ToolInput<'grep'>, context: ToolContext):
     if (match === undefined) complaint ||= decodeWhole(line);
     else if (matches.length < MAX_MATCHES) matches.push(match);
     else enough.abort();
-  });
+  }, MAX_HELD_BYTES);
   const end = await runChild({
     file: '/bin/grep',
     args: grepArguments(input, await displayPath(context.workspace, path)),
@@ -88,31 +89,6 @@ function parseMatch(line: Buffer): Match | undefined {
     line: Number(line.toString('utf8', zero + 1, colon)),
     text: headOfText(decodeWhole(line.subarray(colon + 1)), MAX_MATCH_BYTES),
   };
-}
-
-/** Splits bytes into lines and holds no more than the beginning of each. */
-class LineSplitter {
-  readonly #onLine: (line: Buffer) => void;
-  #held = Buffer.alloc(0);
-
-  constructor(onLine: (line: Buffer) => void) {
-    this.#onLine = onLine;
-  }
-
-  add(chunk: Buffer): void {
-    let start = 0;
-    for (let end = chunk.indexOf(10); end !== -1; end = chunk.indexOf(10, start)) {
-      this.#hold(chunk.subarray(start, end));
-      this.#onLine(this.#held);
-      this.#held = Buffer.alloc(0);
-      start = end + 1;
-    }
-    this.#hold(chunk.subarray(start));
-  }
-
-  #hold(part: Buffer): void {
-    this.#held = Buffer.concat([this.#held, part.subarray(0, MAX_HELD_BYTES - this.#held.length)]);
-  }
 }
 
 /** Finds files by pattern, relative to `path`; sorted. */

@@ -1,19 +1,32 @@
-/** The socket of the tools: one call on each connection, stopped when the connection closes. */
+/** The socket of the tools: one call or one MCP server on each connection, stopped when the connection closes. */
 import { chmod, rm } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import type { Server, Socket } from 'node:net';
-import { encodeFrame, FrameDecoder, ToolsCall } from '../../protocol/tools-socket.js';
+import { encodeFrame, FrameDecoder, ToolsRequest } from '../../protocol/tools-socket.js';
+import type { ToolsCall, ToolsOpen } from '../../protocol/tools-socket.js';
 import type { Clock } from '../../runtime/clock.js';
 import type { ToolResult } from '../engine.js';
 import { errorKind } from '../log.js';
 import type { RunnerLog } from '../log.js';
 
-/** The runner calls one tool at a time; more connections are not its own. */
-const MAX_CONNECTIONS = 16;
-/** The whole call frame must be there within this time. */
-const CALL_FRAME_MS = 10_000;
+/** The runner calls one tool at a time and has at most 20 servers; more connections are not its own. */
+const MAX_CONNECTIONS = 36;
+/** The whole first frame must be there within this time. */
+const FIRST_FRAME_MS = 10_000;
 
 export type ExecuteTool = (call: ToolsCall, signal: AbortSignal) => Promise<ToolResult>;
+
+/** Runs one MCP server until it or the connection ends. Never rejects. */
+export type RunServer = (open: ToolsOpen, connection: ServerConnection) => Promise<void>;
+
+/** The connection of one MCP server, after its `open` frame. */
+export interface ServerConnection {
+  socket: Socket;
+  /** Has taken the `open` frame and nothing more. */
+  decoder: FrameDecoder;
+  /** Fires when the connection is gone. */
+  gone: AbortSignal;
+}
 
 export interface ToolsServer {
   /** Stops every call and takes no more. */
@@ -23,6 +36,7 @@ export interface ToolsServer {
 interface ServerOptions {
   socketPath: string;
   execute: ExecuteTool;
+  runServer: RunServer;
   clock: Clock;
   log: RunnerLog;
 }
@@ -56,18 +70,23 @@ function listen(server: Server, path: string): Promise<void> {
 }
 
 /** Never rejects: whatever a peer does ends its own connection alone. */
-async function serve(socket: Socket, { execute, clock, log }: ServerOptions): Promise<void> {
+async function serve(socket: Socket, { execute, runServer, clock, log }: ServerOptions): Promise<void> {
   const gone = new AbortController();
   socket.on('error', () => gone.abort());
   socket.on('close', () => gone.abort());
-  const cancelTimeout = clock.after(CALL_FRAME_MS, () => socket.destroy());
+  const cancelTimeout = clock.after(FIRST_FRAME_MS, () => socket.destroy());
   try {
-    const call = await readCall(socket, gone.signal);
+    const decoder = new FrameDecoder();
+    const request = await readRequest(socket, decoder, gone.signal);
     cancelTimeout();
-    if (call === undefined) return;
+    if (request === undefined) return;
+    if (request.type === 'open') {
+      await runServer(request, { socket, decoder, gone: gone.signal });
+      return;
+    }
     const started = clock.monotonic();
-    const result = await execute(call, gone.signal);
-    log.info({ tool: call.tool, isError: result.isError, ms: Math.round(clock.monotonic() - started) }, 'tool call');
+    const result = await execute(request, gone.signal);
+    log.info({ tool: request.tool, isError: result.isError, ms: Math.round(clock.monotonic() - started) }, 'tool call');
     if (!gone.signal.aborted) await answer(socket, result, gone.signal);
   } catch (error) {
     log.warn({ failure: errorKind(error) }, 'a connection was dropped');
@@ -77,20 +96,24 @@ async function serve(socket: Socket, { execute, clock, log }: ServerOptions): Pr
   }
 }
 
-function readCall(socket: Socket, gone: AbortSignal): Promise<ToolsCall | undefined> {
-  const decoder = new FrameDecoder();
+function readRequest(socket: Socket, decoder: FrameDecoder, gone: AbortSignal): Promise<ToolsRequest | undefined> {
   return new Promise((resolve, reject) => {
     gone.addEventListener('abort', () => resolve(undefined), { once: true });
-    socket.on('data', (chunk: Buffer) => {
+    const onData = (chunk: Buffer) => {
       try {
         const [frame] = decoder.push(chunk);
-        if (frame !== undefined) resolve(ToolsCall.parse(frame));
+        if (frame === undefined) return;
+        const request = ToolsRequest.parse(frame);
+        // What follows an `open` frame is read by the server's own reader.
+        if (request.type === 'open') socket.off('data', onData).pause();
+        resolve(request);
       } catch (error) {
         // Also after the call: a peer that goes on talking loses its connection.
         reject(error);
         socket.destroy();
       }
-    });
+    };
+    socket.on('data', onData);
   });
 }
 
