@@ -44,7 +44,7 @@ async function startTools(): Promise<void> {
 interface Session {
   transport: StdioTransport;
   /** The next message. */
-  next(): Promise<McpMessage>;
+  next: () => Promise<McpMessage>;
   closed: Promise<void>;
 }
 
@@ -53,13 +53,14 @@ function session(command: string, args: string[] = [], env: Record<string, strin
   const transport = new StdioTransport({ socketPath, clock: systemClock, run: 'ada-1', server });
   const arrived: McpMessage[] = [];
   const waiting: ((message: McpMessage) => void)[] = [];
-  transport.onmessage = (message) => {
+  const onmessage = (message: McpMessage) => {
     const first = waiting.shift();
     if (first === undefined) arrived.push(message);
     else first(message);
   };
   const closed = Promise.withResolvers<void>();
-  transport.onclose = () => closed.resolve();
+  // The transport has no other way to tell.
+  Object.assign(transport, { onmessage, onclose: () => closed.resolve() });
   open.push(transport);
   const next = () => {
     const message = arrived.shift();
@@ -248,7 +249,7 @@ describe('hostile peers', () => {
     });
     const { transport, closed } = session('x');
     let messages = 0;
-    transport.onmessage = () => (messages += 1);
+    Object.assign(transport, { onmessage: () => (messages += 1) });
     await transport.start();
     await closed;
     expect(messages).toBeLessThan(MAX_SERVER_FRAMES);
@@ -264,11 +265,11 @@ describe('hostile peers', () => {
     const { transport } = session('x');
     const errors: string[] = [];
     const answered = Promise.withResolvers<void>();
-    transport.onerror = (error) => errors.push(error.message);
-    transport.onmessage = (message) => {
+    const onmessage = (message: McpMessage) => {
       if ('odd' in message) throw new Error('odd');
       answered.resolve();
     };
+    Object.assign(transport, { onmessage, onerror: (error: Error) => errors.push(error.message) });
     await transport.start();
     await answered.promise;
     expect(errors).toEqual(['odd']);
