@@ -9,6 +9,7 @@ import { AgentCalls } from './agent-tools/agent-calls.js';
 import { AgentTools } from './agent-tools/agent-tools.js';
 import { MemoryTools } from './agent-tools/memory-tools.js';
 import { NoteStore } from './agent-tools/note-store.js';
+import { SelfServers } from './agent-tools/self-servers.js';
 import { SelfTools } from './agent-tools/self-tools.js';
 import { SkillTools } from './agent-tools/skill-tools.js';
 import { RunAuthenticator } from './auth/run-authenticator.js';
@@ -80,6 +81,8 @@ export function createGateway(deps: GatewayDeps): Gateway {
       memory: new MemoryTools(notes),
       skills: new SkillTools({ api, skills: caches.skills }),
       self: new SelfTools({ api, clock }),
+      servers: new SelfServers({ api, clock }),
+      boxes: inputs,
     }),
     finisher,
     models: new ModelCalls({

@@ -187,6 +187,8 @@ export interface BoxView {
   endpoint: Box['spec']['endpoint'];
   vendors: Box['spec']['vendors'];
   credentialsSecret: string | undefined;
+  untrusted: Box['spec']['untrusted'];
+  egress: Box['spec']['egress']['mode'];
   executionSeconds: number;
   heartbeatSeconds: number;
 }
@@ -199,6 +201,8 @@ export function projectBox(box: Box): BoxView {
     endpoint: box.spec.endpoint,
     vendors: box.spec.vendors,
     credentialsSecret: box.spec.credentialsSecret,
+    untrusted: box.spec.untrusted,
+    egress: box.spec.egress.mode,
     executionSeconds: box.spec.bounds.executionSeconds,
     heartbeatSeconds: box.spec.bounds.heartbeatSeconds,
   };

@@ -76,6 +76,27 @@ export const AGENT_TOOLS = {
         .describe('Text files beside the instructions.'),
     }),
   },
+  install_mcp: {
+    family: 'self',
+    description:
+      'Connects you to another MCP server, from your next run on. It cannot replace one that you have. Secrets are never written here: a value refers to one with ${NAME}, which a person has to add.',
+    input: z.object({
+      name: z
+        .string()
+        .regex(/^[A-Za-z0-9][A-Za-z0-9_-]{0,31}$/)
+        .describe('Names of its tools begin with it.'),
+      transport: z.enum(['http', 'stdio']).default('http'),
+      url: z
+        .string()
+        .max(2048)
+        .optional()
+        .describe('For http: an address of the public web that begins with https://.'),
+      headers: z.record(z.string().max(128), z.string().max(4096)).optional().describe('For http.'),
+      command: z.string().min(1).max(1024).optional().describe('For stdio: a program of the tools container.'),
+      args: z.array(z.string().max(4096)).max(64).optional().describe('For stdio.'),
+      env: z.record(z.string().max(128), z.string().max(4096)).optional().describe('For stdio.'),
+    }),
+  },
 } as const satisfies Record<string, { family: string; description: string; input: z.ZodType }>;
 
 export type AgentToolName = keyof typeof AGENT_TOOLS;

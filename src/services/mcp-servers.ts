@@ -47,7 +47,7 @@ export async function setMcpServers(
   id: string,
   given: readonly McpServerInput[],
 ) {
-  const servers = given.map(toSpec);
+  const servers = given.map((server, index) => serverSpecOf(server, `servers.${index}`));
   refuseDoubles(servers);
   const known = await findAgent(deps, caller, id);
   let before: readonly McpServerSpec[] = [];
@@ -75,9 +75,11 @@ function refuseDoubles(servers: readonly McpServerSpec[]): void {
   if (double !== undefined) throw new UserError(`two servers have the name ${double.name}: names are unique`);
 }
 
-/** What is stored: only the fields of the transport. Throws when the server cannot work as it is. */
-function toSpec(server: McpServerInput, index: number): McpServerSpec {
-  const at = `servers.${index}`;
+/**
+ * What is stored: only the fields of the transport. Throws a {@link UserError}, which names the argument below `at`, when the
+ * server cannot work as it is or would hold a secret.
+ */
+export function serverSpecOf(server: McpServerInput, at: string): McpServerSpec {
   const { name, transport, enabled } = server;
   if (transport === 'http') {
     refuseFields(at, 'stdio', { command: server.command, args: server.args, env: server.env });

@@ -9,8 +9,8 @@ import { apiError } from '../builders/recording-api.js';
 
 const temporary = temporaryDirectories();
 let pods: PodWorld;
-const start = async (agent: Record<string, unknown> = {}) => {
-  pods = await PodWorld.start(temporary, { agent });
+const start = async (agent: Record<string, unknown> = {}, box: Record<string, unknown> = {}) => {
+  pods = await PodWorld.start(temporary, { agent, box });
 };
 afterEach(() => pods.close());
 
@@ -88,6 +88,95 @@ describe('install_skill', () => {
       { isError: true, result: { error: expect.stringMatching(error) } },
     ]);
     expect(skills()).toEqual([]);
+  });
+});
+
+describe('install_mcp', () => {
+  const add = (more: object) => `/tool install_mcp ${JSON.stringify({ name: 'search', ...more })}`;
+  const http = { url: 'https://mcp.example.com/mcp', headers: { Authorization: 'Bearer ${TOKEN}' } };
+  const open = { egress: { mode: 'internet' } };
+  const refused = async (
+    more: object,
+    agentSpec: Record<string, unknown> = {},
+    box: Record<string, unknown> = open,
+  ) => {
+    await start(agentSpec, box);
+    await pods.run('helper-1', { message: add(more) });
+    const [call] = await pods.calls('helper-1');
+    expect([call?.isError, agent()?.spec.mcpServers, pods.world.writes('agents')]).toEqual([true, undefined, 0]);
+    return JSON.stringify(call?.result);
+  };
+
+  test('adds a server that names its run, and never replaces one', async () => {
+    await start({}, open);
+    const program = add({ name: 'lint', transport: 'stdio', command: 'lint-mcp', args: ['--fast'], env: { A: '1' } });
+    await pods.run('helper-1', {
+      message: `${add(http)}\n${add(http)}\n${add({ url: 'https://other.example' })}\n${program}`,
+    });
+    expect(await pods.calls('helper-1')).toMatchObject([
+      { isError: false, result: { name: 'search' } },
+      { isError: false },
+      { isError: true, result: { error: expect.stringContaining('you have an MCP server search already') } },
+      { isError: false, result: { name: 'lint' } },
+    ]);
+    expect(agent()).toMatchObject({
+      metadata: { annotations: { 'boxwright.dev/requested-by': 'run:helper-1' } },
+      spec: {
+        mcpServers: [
+          {
+            name: 'search',
+            transport: 'http',
+            url: 'https://mcp.example.com/mcp',
+            headers: [{ name: 'Authorization', value: 'Bearer ${TOKEN}' }],
+            enabled: true,
+          },
+          { name: 'lint', transport: 'stdio', command: 'lint-mcp', args: ['--fast'], env: [{ name: 'A', value: '1' }] },
+        ],
+      },
+      status: {
+        installedServers: [
+          { name: 'lint', run: 'helper-1', at: expect.any(String) },
+          { name: 'search', run: 'helper-1', at: expect.any(String) },
+        ],
+      },
+    });
+    expect(pods.world.writes('agents')).toBe(2);
+  });
+
+  test('a change by somebody else in between is read again', async () => {
+    await start({}, open);
+    pods.world.api.failNext({ verb: 'patch', resource: 'agents', error: apiError(409, 'Conflict') });
+    await pods.run('helper-1', { message: add(http) });
+    expect(agent()?.spec.mcpServers).toHaveLength(1);
+    expect(agent()?.status?.installedServers).toHaveLength(1);
+  });
+
+  test('takes no secret, only a reference to one', async () => {
+    expect(await refused({ ...http, headers: { Authorization: 'Bearer abc' } })).toContain(
+      'must hold a reference such as ${NAME}',
+    );
+  });
+
+  test('takes no plain or private scheme', async () => {
+    expect(await refused({ url: 'http://mcp.example.com' })).toContain('must be an address that begins with https://');
+  });
+
+  test('reaches no further than the runs of its Box', async () => {
+    expect(await refused(http, {}, {})).toContain('runs of this Box reach no network (spec.egress.mode: none)');
+  });
+
+  test('is no way around a shell that is off', async () => {
+    const program = { transport: 'stdio', command: 'sh' };
+    expect(await refused(program, { tools: { shell: false } })).toContain('you have no shell');
+  });
+
+  test('has a limit', async () => {
+    const servers = Array.from({ length: 20 }, (_, index) => ({ name: `s${index}`, url: 'https://a.example' }));
+    await start({ mcpServers: servers }, open);
+    await pods.run('helper-1', { message: add(http) });
+    expect(await pods.calls('helper-1')).toMatchObject([
+      { isError: true, result: { error: 'you have 20 MCP servers, which is the limit' } },
+    ]);
   });
 });
 

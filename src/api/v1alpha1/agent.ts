@@ -122,6 +122,17 @@ export const AgentStatus = z.object({
     .describe(
       'System prompts that the agent itself replaced, the newest first: as many as fit in 64 KiB, at least one.',
     ),
+  installedServers: z
+    .array(
+      z.object({
+        at: Timestamp.describe('When it was added.'),
+        run: z.string().max(63).describe('The run of the agent that added it.'),
+        name: z.string().max(32).describe('Name of the MCP server.'),
+      }),
+    )
+    .max(MAX_MCP_SERVERS)
+    .optional()
+    .describe('MCP servers that the agent itself added, the newest first.'),
   folded: FoldedTotals,
   folding: Folding,
 });

@@ -99,6 +99,25 @@ const TrustedHost = z
   })
   .describe('One host.');
 
+export const UntrustedRuns = z
+  .object({
+    memory: z
+      .enum(['write', 'refuse'])
+      .default('write')
+      .describe(
+        'Notes: `write` saves them with a mark that later runs see; `refuse` takes memory_save and memory_delete away.',
+      ),
+    selfImprovement: z
+      .enum(['propose', 'refuse', 'allow'])
+      .default('propose')
+      .describe(
+        'Changes of the agent itself (soul, skills, MCP servers): `propose` asks a person first, `refuse` takes the tools away, `allow` treats them as those of any run.',
+      ),
+    callAgents: z.enum(['box', 'refuse']).default('box').describe('Calls of other agents: those of this Box, or none.'),
+  })
+  .prefault({})
+  .describe('What runs that came from outside, and those that they call, may do that outlives them.');
+
 export const BoxSpec = z.object({
   workspace: z.string().min(1).max(57).describe('The Workspace that this Box belongs to. Immutable.'),
   displayName: z.string().max(128).optional().describe('Name shown to people; the object name when absent.'),
@@ -174,6 +193,7 @@ export const BoxSpec = z.object({
     })
     .prefault({})
     .describe('What the pods of runs may reach, and the gateway for them.'),
+  untrusted: UntrustedRuns,
   image: z
     .string()
     .max(512)

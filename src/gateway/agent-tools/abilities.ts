@@ -3,10 +3,11 @@ import type { AgentRun } from '../../api/v1alpha1/agent-run.js';
 import type { Cache } from '../../kube/types.js';
 import { AGENT_TOOLS, type AgentToolName } from '../../protocol/agent-tools.js';
 import type { Abilities } from '../../protocol/run.js';
-import { BY_AGENT, agentKey, type AgentView, type SkillView } from '../views.js';
+import { BY_AGENT, agentKey, type AgentView, type BoxView, type SkillView } from '../views.js';
 import type { NoteStore } from './note-store.js';
 import { policyOf } from './approvals.js';
 import { isUntrusted } from './tool-context.js';
+import { refusedTools } from './trust.js';
 
 /** Notes that the system prompt shows; the agent searches for older ones. */
 const MAX_SHOWN_NOTES = 20;
@@ -17,7 +18,7 @@ const MAX_SHOWN_SKILLS = 100;
 export function hasTool(name: AgentToolName, agent: AgentView, hasSkills: boolean): boolean {
   const { selfImprovement, tools } = agent.spec;
   if (name === 'edit_soul') return selfImprovement.allowSoulEdit && !agent.gitOps;
-  if (name === 'install_skill') return selfImprovement.allowToolInstall && !agent.gitOps;
+  if (name === 'install_skill' || name === 'install_mcp') return selfImprovement.allowToolInstall && !agent.gitOps;
   const { family } = AGENT_TOOLS[name];
   return family === 'skills' ? hasSkills : tools[family];
 }
@@ -34,24 +35,27 @@ export class AbilitiesReader {
     this.#options = options;
   }
 
-  /** The tools that the agent has now, by name. */
-  toolsOf(namespace: string, agent: AgentView): AgentToolName[] {
-    const hasSkills = this.#skillsOf(namespace, agent).length > 0;
-    return (Object.keys(AGENT_TOOLS) as AgentToolName[]).filter((name) => hasTool(name, agent, hasSkills));
+  /** The tools that the run has now, by name. */
+  toolsOf(run: AgentRun, agent: AgentView, box: BoxView): AgentToolName[] {
+    const hasSkills = this.#skillsOf(run.metadata.namespace ?? '', agent).length > 0;
+    const refused = refusedTools(run, box);
+    return (Object.keys(AGENT_TOOLS) as AgentToolName[]).filter(
+      (name) => hasTool(name, agent, hasSkills) && !refused.has(name),
+    );
   }
 
   /** For the answer to the claim. No request. */
-  of(run: AgentRun, agent: AgentView): Abilities {
+  of(run: AgentRun, agent: AgentView, box: BoxView): Abilities {
     const namespace = run.metadata.namespace ?? '';
     const skills = this.#skillsOf(namespace, agent)
       .map(({ slug, description }) => ({ slug, description }))
       .sort((a, b) => (a.slug < b.slug ? -1 : 1));
     return {
-      tools: this.toolsOf(namespace, agent),
+      tools: this.toolsOf(run, agent, box),
       untrusted: isUntrusted(run),
       memories: agent.spec.tools.memory ? this.#recentNotes(namespace, agent) : [],
       skills: skills.slice(0, MAX_SHOWN_SKILLS),
-      approvals: policyOf(run, agent),
+      approvals: policyOf(run, agent, box),
     };
   }
 

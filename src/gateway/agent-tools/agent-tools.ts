@@ -12,6 +12,7 @@ import type { ToolAnswer, ToolRequest } from '../../protocol/run.js';
 import type { RunIdentity } from '../auth/run-authenticator.js';
 import { GatewayError, runEnded } from '../errors.js';
 import type { KeyedLock } from '../keyed-lock.js';
+import type { ClaimInputs } from '../runs/claim-inputs.js';
 import type { Pinning } from '../runs/pinning.js';
 import type { RunStore } from '../runs/run-store.js';
 import type { ServedRun } from '../runs/served-runs.js';
@@ -20,6 +21,7 @@ import { policyOf, useApproval } from './approvals.js';
 import type { AgentCalls } from './agent-calls.js';
 import type { AbilitiesReader } from './abilities.js';
 import type { MemoryTools } from './memory-tools.js';
+import type { SelfServers } from './self-servers.js';
 import type { SelfTools } from './self-tools.js';
 import type { SkillTools } from './skill-tools.js';
 import { ToolRefusal, refusal, type ToolContext } from './tool-context.js';
@@ -29,11 +31,13 @@ export interface AgentToolsOptions {
   pinning: Pick<Pinning, 'resolve'>;
   lock: KeyedLock;
   agents: Pick<Cache<AgentView>, 'get'>;
+  boxes: Pick<ClaimInputs, 'boxOf'>;
   abilities: Pick<AbilitiesReader, 'toolsOf'>;
   calls: AgentCalls;
   memory: MemoryTools;
   skills: SkillTools;
   self: SelfTools;
+  servers: SelfServers;
 }
 
 type Tools = {
@@ -59,7 +63,7 @@ export class AgentTools {
 
   constructor(options: AgentToolsOptions) {
     this.#options = options;
-    const { calls, memory, skills, self } = options;
+    const { calls, memory, skills, self, servers } = options;
     this.#tools = {
       memory_search: (input, context) => memory.search(input, context),
       memory_save: (input, context) => memory.save(input, context),
@@ -69,6 +73,7 @@ export class AgentTools {
       read_skill: (input, context) => skills.read(input, context),
       edit_soul: (input, context) => self.editSoul(input, context),
       install_skill: (input, context) => self.installSkill(input, context),
+      install_mcp: (input, context) => servers.install(input, context),
     };
   }
 
@@ -94,20 +99,24 @@ export class AgentTools {
     if (agent === undefined) return refusal('this agent is being deleted');
     const { tool } = request;
     const { namespace } = served.ref;
-    if (!isAgentTool(tool) || !this.#options.abilities.toolsOf(namespace, agent).includes(tool)) {
-      return refusal(`the tool ${tool.slice(0, 128)} is not there; it may be switched off for this agent`);
+    const box = await this.#options.boxes.boxOf(namespace);
+    if (!isAgentTool(tool) || !this.#options.abilities.toolsOf(run, agent, box).includes(tool)) {
+      return refusal(
+        `the tool ${tool.slice(0, 128)} is not there; it may be switched off for this agent, or for runs from outside`,
+      );
     }
     const input = AGENT_TOOLS[tool].input.safeParse(request.input);
     if (!input.success) {
       const problems = input.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`);
       return refusal(`the input does not fit the tool ${tool}: ${problems.join('; ')}`);
     }
-    if (!(await this.#isAllowed(run, agent, { tool, input: request.input, call: request.call }))) {
+    const context = { namespace, run, served, agent, box, call: request.call };
+    if (!(await this.#isAllowed(context, { tool, input: request.input, call: request.call }))) {
       return refusal(`the call of ${tool} needs the approval of a person, and this run has none for it`);
     }
     const execute = this.#tools[tool] as (input: unknown, context: ToolContext) => ToolAnswer | Promise<ToolAnswer>;
     try {
-      return await execute(input.data, { namespace, run, served, agent, call: request.call });
+      return await execute(input.data, context);
     } catch (error) {
       if (error instanceof ToolRefusal) return refusal(error.message);
       throw error;
@@ -115,9 +124,9 @@ export class AgentTools {
   }
 
   /** Uses the approval of the run up if the call needs one: single use, bound to tool and arguments. */
-  async #isAllowed(run: AgentRun, agent: AgentView, call: ApprovedCall): Promise<boolean> {
+  async #isAllowed({ run, agent, box }: ToolContext, call: ApprovedCall): Promise<boolean> {
     const tool = { name: call.tool, family: AGENT_TOOLS[call.tool].family };
-    if (!needsApproval(tool, policyOf(run, agent))) return true;
+    if (!needsApproval(tool, policyOf(run, agent, box))) return true;
     let allowed = false;
     const ref = { namespace: run.metadata.namespace ?? '', name: run.metadata.name };
     await this.#options.store.update(ref, (current) => {

@@ -2,12 +2,16 @@
 import { createHash } from 'node:crypto';
 import type { AgentRun, RunApprovals } from '../../api/v1alpha1/agent-run.js';
 import type { ClaimInput } from '../runs/claim-inputs.js';
-import type { AgentView } from '../views.js';
-import { isUntrusted } from './tool-context.js';
+import type { AgentView, BoxView } from '../views.js';
+import { proposes } from './trust.js';
 
-/** What the run may not do unasked; what one from outside changes about its agent is a proposal (DESIGN 4, Trust of a run). */
-export function policyOf(run: Pick<AgentRun, 'status'>, agent: AgentView): { required: string[]; always: string[] } {
-  const proposals = isUntrusted(run) ? ['self'] : [];
+/** What the run may not do unasked; what one from outside changes about its agent is a proposal where the Box says so (DESIGN 4, Trust of a run). */
+export function policyOf(
+  run: Pick<AgentRun, 'status'>,
+  agent: AgentView,
+  box: Pick<BoxView, 'untrusted'>,
+): { required: string[]; always: string[] } {
+  const proposals = proposes(run, box) ? ['self'] : [];
   const required = [...new Set([...(agent.spec.approvals ?? []), ...proposals])];
   return { required, always: [...(run.status?.approvals?.always ?? [])] };
 }

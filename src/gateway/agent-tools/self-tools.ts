@@ -7,7 +7,7 @@ import { ANNOTATION_CREATED_AT, ANNOTATION_REQUESTED_BY, LABEL_AGENT } from '../
 import { childName } from '../../api/names.js';
 import { Agents, MAX_SOUL_REVISIONS, MAX_SOUL_REVISION_BYTES, type Agent } from '../../api/v1alpha1/agent.js';
 import { AgentSkills, MAX_SKILL_BYTES, type AgentSkill } from '../../api/v1alpha1/agent-skill.js';
-import { isAlreadyExists, isConflict, isNotFound } from '../../kube/errors.js';
+import { isAlreadyExists, isConflict } from '../../kube/errors.js';
 import type { KubeApi } from '../../kube/types.js';
 import type { AgentToolInput } from '../../protocol/agent-tools.js';
 import type { ToolAnswer } from '../../protocol/run.js';
@@ -16,6 +16,7 @@ import { packFiles } from '../../skills/archive.js';
 import { hasFrontMatter } from '../../skills/skill-md.js';
 import { folderAndFile, skillPathProblem } from '../../skills/skill-path.js';
 import { tryAgain } from '../errors.js';
+import { readSelf, versionOf } from './read-self.js';
 import { ToolRefusal, answer, type ToolContext } from './tool-context.js';
 
 const MAX_TRIES = 5;
@@ -37,7 +38,7 @@ export class SelfTools {
   /** Two writes: the text before goes into the status, then the new one into the spec, each under the version that was read. */
   async editSoul({ soul }: AgentToolInput<'edit_soul'>, context: ToolContext): Promise<ToolAnswer> {
     for (let tries = 0; tries < MAX_TRIES; tries++) {
-      const agent = await this.#read(context);
+      const agent = await readSelf(this.#options.api, context);
       if (agent.spec.soul === soul) return answer({ saved: true });
       try {
         await this.#replaceSoul(agent, soul, context);
@@ -61,16 +62,6 @@ export class SelfTools {
     );
     const annotations = { [ANNOTATION_REQUESTED_BY]: `run:${run.metadata.name}` };
     await api.patch(Agents, ref, { metadata: { ...versionOf(kept), annotations }, spec: { soul } }, { type: 'merge' });
-  }
-
-  async #read({ namespace, agent }: ToolContext): Promise<Agent> {
-    try {
-      const found = await this.#options.api.get(Agents, { namespace, name: agent.name });
-      if (found.metadata.uid === agent.uid && found.metadata.deletionTimestamp === undefined) return found;
-    } catch (error) {
-      if (!isNotFound(error)) throw error;
-    }
-    throw new ToolRefusal('this agent is being deleted');
   }
 
   /** Creates a skill; one of that slug is never replaced. A repeated call finds the skill that it made. */
@@ -118,10 +109,6 @@ const ANNOTATION_CALL = 'boxwright.dev/call';
 
 function markOf({ metadata }: AgentSkill): string | undefined {
   return metadata.annotations?.[ANNOTATION_CALL];
-}
-
-function versionOf({ metadata: { uid, resourceVersion } }: Agent) {
-  return { uid, resourceVersion };
 }
 
 /** The newest first, as many as fit, at least one. A try that ended half-way has kept this text already. */

@@ -2,7 +2,7 @@
 import type { AgentRun } from '../../api/v1alpha1/agent-run.js';
 import type { ToolAnswer } from '../../protocol/run.js';
 import type { ServedRun } from '../runs/served-runs.js';
-import type { AgentView } from '../views.js';
+import type { AgentView, BoxView } from '../views.js';
 
 export interface ToolContext {
   namespace: string;
@@ -10,6 +10,7 @@ export interface ToolContext {
   run: AgentRun;
   served: ServedRun;
   agent: AgentView;
+  box: BoxView;
   /** Number of the call in its run: with the run's UID it names what the call makes, so that a repeated one makes nothing new. */
   call: number;
 }

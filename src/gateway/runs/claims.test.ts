@@ -50,6 +50,7 @@ test('the claim answers with everything the run needs, writes one status and rea
         'call_agent',
         'edit_soul',
         'install_skill',
+        'install_mcp',
       ],
       untrusted: true,
       memories: [],

@@ -53,7 +53,7 @@ export class Claims {
     const served = await this.#options.pinning.resolve(identity);
     if (claimedNow) this.#options.served.startLog(served);
     const run = await store.find(ref);
-    return { ...answerOf(run, input), abilities: this.#options.abilities.of(run, input.agent) };
+    return { ...answerOf(run, input), abilities: this.#options.abilities.of(run, input.agent, input.box) };
   }
 
   /** True when this call claimed the run; otherwise somebody else did meanwhile, and the pin says who. */
