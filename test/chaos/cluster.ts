@@ -11,8 +11,17 @@ import { isLoopback } from './settings.js';
 /** How long a killed API server or etcd stays away. */
 const AWAY_MS = 3_000;
 const MARK = /mark:([a-z0-9.-]+):/g;
-/** What every run does: its tool tells the name of the pod that executes it. */
-export const RUN_SCRIPT = '/shell echo "mark:$(cat /etc/hostname):"\n/say done';
+/** What every run does: its tool tells the name of the pod that executes it, in the transcript and, with `url`, outside. */
+export function runScript(url: string | undefined): string {
+  const outside = url === undefined ? '' : `curl --silent --max-time 10 --request POST ${url}$(cat /etc/hostname); `;
+  return `/shell ${outside}echo "mark:$(cat /etc/hostname):"\n/say done`;
+}
+
+/** The address of the node. */
+export async function nodeAddress(): Promise<string> {
+  const path = '{.items[0].status.addresses[?(@.type=="InternalIP")].address}';
+  return await kubectlOk(['get', 'nodes', '-o', `jsonpath=${path}`]);
+}
 
 /** Throws unless API server and product are on this machine. */
 export async function requireLoopback(urls: readonly string[]): Promise<void> {

@@ -5,19 +5,22 @@
  */
 import { eventually, facts } from '../e2e/support/install.js';
 import { toolOk } from '../e2e/support/mcp.js';
+import type { RunRecord } from '../e2e/support/mcp.js';
 import { createTenant } from '../e2e/support/tenant.js';
 import type { Tenant } from '../e2e/support/tenant.js';
 import {
-  RUN_SCRIPT,
   hasClusterFaults,
   inject,
   listRuns,
+  nodeAddress,
   readMarks,
   repair,
   requireLoopback,
+  runScript,
   sleep,
 } from './cluster.js';
 import type { RunLine } from './cluster.js';
+import { MarkServer, isOwnAddress, marksByRun } from './marks.js';
 import { planFaults, randomFrom } from './plan.js';
 import { readSettings } from './settings.js';
 import type { Settings } from './settings.js';
@@ -41,9 +44,10 @@ async function main(): Promise<number> {
   const tenant = await createTenant(TENANT);
   try {
     await tenant.agent(AGENT);
-    const url = await createTrigger(tenant);
+    const outside = await startMarks(tenant);
+    const url = await createTrigger(tenant, outside);
     await requireLoopback([url]);
-    return await attack({ settings, tenant, url, clusterFaults });
+    return await attack({ settings, tenant, url, clusterFaults, outside }).finally(() => outside?.stop());
   } finally {
     await repair();
     await tenant.remove();
@@ -55,9 +59,11 @@ interface Attack {
   tenant: Tenant;
   url: string;
   clusterFaults: boolean;
+  /** Absent where runs cannot reach this program. */
+  outside: MarkServer | undefined;
 }
 
-async function attack({ settings, tenant, url, clusterFaults }: Attack): Promise<number> {
+async function attack({ settings, tenant, url, clusterFaults, outside }: Attack): Promise<number> {
   const { hits, rate, faultSeconds, seed } = settings;
   const durationMs = (hits / rate) * 1000;
   const fireCountBefore = await fireCount(tenant);
@@ -79,7 +85,10 @@ async function attack({ settings, tenant, url, clusterFaults }: Attack): Promise
   watching.abort();
   await watched;
   noteClaims(claims, runs);
-  const observed = await observe(tenant, runs, claims);
+  const marks = outside === undefined ? undefined : marksByRun(outside.pods);
+  const observed = (await observe(tenant, runs, claims)).map((run) =>
+    marks === undefined ? run : { ...run, outside: marks.get(run.name) ?? [] },
+  );
   const evidence = { answers, runs: observed, fireCountBefore, fireCountAfter: await fireCount(tenant) };
   const checks = judge(evidence);
   console.log(
@@ -89,8 +98,20 @@ async function attack({ settings, tenant, url, clusterFaults }: Attack): Promise
   return checks.every(({ holds }) => holds) ? 0 : 1;
 }
 
-async function createTrigger(tenant: Tenant): Promise<string> {
-  const trigger = { agentId: tenant.agentId(AGENT), name: 'chaos', body: RUN_SCRIPT };
+/** The server of marks, if a run that tries it gets through. */
+async function startMarks(tenant: Tenant): Promise<MarkServer | undefined> {
+  const address = await nodeAddress();
+  if (!isOwnAddress(address)) return undefined;
+  const server = await MarkServer.start(address);
+  const message = { agentId: tenant.agentId(AGENT), message: runScript(server.url), waitSeconds: 120 };
+  const trial = await toolOk<RunRecord>(tenant.apiKey, 'send_message', message);
+  if (marksByRun(server.pods).has(trial.runId)) return server;
+  server.stop();
+  return undefined;
+}
+
+async function createTrigger(tenant: Tenant, outside: MarkServer | undefined): Promise<string> {
+  const trigger = { agentId: tenant.agentId(AGENT), name: 'chaos', body: runScript(outside?.url) };
   const { url } = await toolOk<{ url: string }>(tenant.apiKey, 'upsert_trigger', trigger);
   return url;
 }

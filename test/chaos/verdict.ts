@@ -16,6 +16,8 @@ export interface ObservedRun {
   claimPods: readonly { uid: string; name: string }[];
   /** What the shell of each execution left in the transcript: the name of its pod. */
   marks: readonly string[];
+  /** The same outside of the cluster, also of executions whose transcript was lost; absent where it was not measured. */
+  outside?: readonly string[];
 }
 
 export interface Evidence {
@@ -67,6 +69,16 @@ export function judge(evidence: Evidence): Check[] {
       runs.filter((run) => !isExecutedOnce(run)).map(nameOf),
       `${runs.filter(({ marks }) => marks.length === 1).length} marks`,
     ),
+    outsideCheck(
+      'no run was executed twice: at most one mark outside',
+      runs,
+      ({ outside = [], claimPods }) => outside.length === 0 || isOnce(outside, claimPods),
+    ),
+    outsideCheck(
+      'every run that is done left its mark outside',
+      runs,
+      ({ phase, outside = [] }) => phase !== 'done' || outside.length === 1,
+    ),
     none(
       'every run that is done left its mark',
       runs.filter(({ phase, marks }) => phase === 'done' && marks.length === 0).map(nameOf),
@@ -81,8 +93,18 @@ export function judge(evidence: Evidence): Check[] {
 }
 
 function isExecutedOnce({ marks, claimPods }: ObservedRun): boolean {
-  if (marks.length === 0) return true;
+  return marks.length === 0 || isOnce(marks, claimPods);
+}
+
+function isOnce(marks: readonly string[], claimPods: ObservedRun['claimPods']): boolean {
   return marks.length === 1 && claimPods.some(({ name }) => hostname(name) === marks[0]);
+}
+
+function outsideCheck(promise: string, runs: readonly ObservedRun[], holds: (run: ObservedRun) => boolean): Check {
+  const measured = runs.filter(({ outside }) => outside !== undefined);
+  if (measured.length === 0) return { promise, holds: true, found: 'not measured: runs do not reach this machine' };
+  const marks = measured.reduce((sum, { outside = [] }) => sum + outside.length, 0);
+  return none(promise, measured.filter((run) => !holds(run)).map(nameOf), `${marks} marks outside`);
 }
 
 /** Kubernetes cuts the name of a pod to a host name. */

@@ -1,6 +1,7 @@
 /** The pure parts of `make chaos`: when faults come, what is counted, and what breaks a promise. */
 import * as fc from 'fast-check';
-import { marksIn, parseRuns } from '../chaos/cluster.js';
+import { marksIn, parseRuns, runScript } from '../chaos/cluster.js';
+import { MarkServer, isOwnAddress, marksByRun } from '../chaos/marks.js';
 import { planFaults } from '../chaos/plan.js';
 import { isLoopback, readSettings } from '../chaos/settings.js';
 import { judge, renderChecks } from '../chaos/verdict.js';
@@ -79,6 +80,32 @@ it('finds each mark that an execution left', () => {
   expect(marksIn('{"stderr":"no such file"}')).toEqual([]);
 });
 
+describe('marks outside', () => {
+  it('are what runs post with the name of their pod, and nothing else', async () => {
+    const server = await MarkServer.start('127.0.0.1');
+    const post = (url: string, method = 'POST') => fetch(url, { method });
+    await post(`${server.url}a-1-x7`);
+    await post(`${server.url}a-1-y8`);
+    await post(`${server.url}a-2-z9`);
+    await post(`${server.url}A%20b`);
+    await post(`${server.url}a-3-x`, 'GET');
+    server.stop();
+    expect(Object.fromEntries(marksByRun(server.pods))).toEqual({ 'a-1': ['a-1-x7', 'a-1-y8'], 'a-2': ['a-2-z9'] });
+  });
+
+  it('are left on this machine only', () => {
+    expect([isOwnAddress('127.0.0.1'), isOwnAddress('192.0.2.1')]).toEqual([true, false]);
+  });
+
+  it('are made by the script of the run, before the mark in its transcript', () => {
+    expect(runScript('http://127.0.0.1:80/mark/')).toBe(
+      '/shell curl --silent --max-time 10 --request POST http://127.0.0.1:80/mark/$(cat /etc/hostname); ' +
+        'echo "mark:$(cat /etc/hostname):"\n/say done',
+    );
+    expect(runScript(undefined)).toBe('/shell echo "mark:$(cat /etc/hostname):"\n/say done');
+  });
+});
+
 describe('the verdict', () => {
   function observed(name: string, more: Partial<ObservedRun> = {}): ObservedRun {
     const claimPods = [{ uid: `uid-${name}`, name: `${name}-x` }];
@@ -139,6 +166,24 @@ describe('the verdict', () => {
       'an execution in a pod that never claimed the run',
       { runs: [observed('a', { marks: ['a-y'] }), observed('b'), observed('c')] },
       ['no run was executed twice: at most one mark, of the pod that claimed it: not: a'],
+    ],
+    [
+      'two marks outside, also when the transcript knows one',
+      { runs: [observed('a', { outside: ['a-x', 'a-y'] }), observed('b'), observed('c')] },
+      [
+        'no run was executed twice: at most one mark outside: not: a',
+        'every run that is done left its mark outside: not: a',
+      ],
+    ],
+    [
+      'a mark outside of a pod that never claimed the run',
+      { runs: [observed('a', { phase: 'error', outside: ['a-y'] }), observed('b'), observed('c')] },
+      ['no run was executed twice: at most one mark outside: not: a'],
+    ],
+    [
+      'a run that is done without a mark outside',
+      { runs: [observed('a', { outside: [] }), observed('b'), observed('c')] },
+      ['every run that is done left its mark outside: not: a'],
     ],
     [
       'a run that is done and did nothing',

@@ -7,7 +7,7 @@ import { ANNOTATION_BUDGET, FINALIZER_FOLD, LABEL_AGENT, LABEL_RUN } from '../..
 import { slimMeta } from '../../api/meta.js';
 import { callersOf, sessionIdOf } from '../../api/names.js';
 import { isTerminal } from '../../api/run-status.js';
-import { AgentRuns } from '../../api/v1alpha1/agent-run.js';
+import { AgentRuns, MAX_INLINE_MESSAGE_BYTES } from '../../api/v1alpha1/agent-run.js';
 import type { AgentRun } from '../../api/v1alpha1/agent-run.js';
 import { Jobs, Nodes, Pods } from '../../kube/core-types.js';
 import type { ContainerStatus, Job, KubeNode, Pod } from '../../kube/core-types.js';
@@ -41,16 +41,20 @@ export const UNSCHEDULABLE = 'unschedulable';
 export type RunView = AgentRun & {
   /** Stored size of `spec.input.data`; absent without data. */
   inputDataBytes?: number;
+  /** Size of a `spec.message` that is longer than our own services write one; only manifests have such. */
+  messageBytes?: number;
   /** The run ended with a question or an approval that is still to be answered. */
   waitsForAnswer?: boolean;
 };
 
 export function projectRun(run: AgentRun): RunView {
-  const { message: _message, input, actor: _actor, sessionTitle: _title, ...spec } = run.spec;
+  const { message = '', input, actor: _actor, sessionTitle: _title, ...spec } = run.spec;
   const { finalizers } = run.metadata;
   const metadata = { ...slimMeta(run.metadata), ...(finalizers === undefined ? {} : { finalizers }) };
   const view: RunView = { apiVersion: run.apiVersion, kind: run.kind, metadata, spec };
   if (input?.data !== undefined) view.inputDataBytes = input.data.length;
+  const messageBytes = Buffer.byteLength(message);
+  if (messageBytes > MAX_INLINE_MESSAGE_BYTES) view.messageBytes = messageBytes;
   if (run.status === undefined) return view;
   const { output: _output, pending, conditions, ...status } = run.status;
   if (pending !== undefined) view.waitsForAnswer = true;

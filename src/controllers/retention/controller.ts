@@ -12,7 +12,7 @@ import { planRetention } from './plan.js';
 import type { RetentionAction, RetentionLimits } from './plan.js';
 import { Remover } from './remove.js';
 import type { TranscriptArchive } from './remove.js';
-import { finishedRuns, storedBytesOf } from './stored.js';
+import { finishedRuns, fixedBytesOf, storedBytesOf } from './stored.js';
 
 export interface RetentionDependencies {
   api: Pick<KubeApi, 'patch' | 'delete'>;
@@ -69,9 +69,9 @@ class Retention {
     return this.deps.caches.runs.onChange(({ previous, current }) => {
       if (current === undefined || !isTerminal(current)) return;
       const isNew = previous === undefined || !isTerminal(previous);
-      const before = isNew ? 0 : storedBytesOf(previous);
+      const before = isNew ? 0 : bytesOf(previous);
       if (isNew) this.#runsSince += 1;
-      this.#bytesSince += Math.max(0, storedBytesOf(current) - before);
+      this.#bytesSince += Math.max(0, bytesOf(current) - before);
       if (this.#runsSince >= RUNS_UNTIL_PASS || this.#bytesSince >= BYTES_UNTIL_PASS) poke();
     });
   }
@@ -128,4 +128,8 @@ class Retention {
     const now = this.deps.clock.monotonic();
     for (const [key, { until }] of this.#asked) if (until <= now) this.#asked.delete(key);
   }
+}
+
+function bytesOf(run: RunView): number {
+  return storedBytesOf(run) + fixedBytesOf(run);
 }

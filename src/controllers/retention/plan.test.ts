@@ -23,6 +23,7 @@ function run(name: string, hours: number, more: Partial<FinishedRun> = {}): Fini
     finishedAt: NOW - hours * HOUR,
     sessionOpen: false,
     storedBytes: 0,
+    fixedBytes: 0,
     ...more,
     agent: `${namespace}/${more.agent ?? 'ada'}`,
   };
@@ -121,6 +122,33 @@ describe('stored inputs and transcripts that go', () => {
       ['expire a installation-bytes', 'expire b installation-bytes'],
     ],
     [
+      'with a long message the whole run, oldest first',
+      [
+        run('a', 3, { storedBytes: 10, fixedBytes: 50 }),
+        run('b', 2, { storedBytes: 60 }),
+        run('c', 1, { fixedBytes: 30 }),
+      ],
+      ['remove a box-bytes'],
+    ],
+    [
+      'of the installation as well',
+      [
+        run('a', 5, { fixedBytes: 90 }),
+        run('b', 4, { storedBytes: 90, namespace: 'bw-other' }),
+        run('c', 3, { fixedBytes: 90, namespace: 'bw-third' }),
+      ],
+      ['remove a installation-bytes'],
+    ],
+    [
+      'neither the run nor anything else for a long message within an hour of its end, or of an open session',
+      [
+        run('a', 0.5, { fixedBytes: 900 }),
+        run('b', 3, { fixedBytes: 900, sessionOpen: true }),
+        run('c', 2, { storedBytes: 90 }),
+      ],
+      [],
+    ],
+    [
       'nothing of a run that is removed as a whole',
       [run('old', 800, { storedBytes: 90 }), run('b', 2, { storedBytes: 90 })],
       ['remove old age'],
@@ -139,6 +167,7 @@ describe('whatever is stored', () => {
         finishedAt: fc.integer({ min: NOW - 900 * HOUR, max: NOW }),
         sessionOpen: fc.boolean(),
         storedBytes: fc.integer({ min: 0, max: 60 }),
+        fixedBytes: fc.constantFrom(0, 0, 40),
       }),
       { maxLength: 60 },
     )
@@ -156,8 +185,10 @@ describe('whatever is stored', () => {
         const left = runs.filter(({ key }) => !removed.has(key));
         expect(left.length).toBeLessThanOrEqual(LIMITS.maxFinished + held);
         for (const one of runs) if (NOW - one.finishedAt < HELD_MS) expect(removed.has(one.key)).toBe(false);
+        const fixed = ({ sessionOpen, finishedAt, fixedBytes }: FinishedRun) =>
+          sessionOpen || NOW - finishedAt < HELD_MS ? 0 : fixedBytes;
         const bytes = (some: FinishedRun[]) =>
-          some.reduce((sum, { key, storedBytes }) => sum + (expired.has(key) ? 0 : storedBytes), 0);
+          some.reduce((sum, one) => sum + (expired.has(one.key) ? 0 : one.storedBytes) + fixed(one), 0);
         expect(bytes(left)).toBeLessThanOrEqual(LIMITS.installationBytes);
         for (const namespace of ['bw-a', 'bw-b', 'bw-c', 'bw-d']) {
           for (const open of [true, false]) {

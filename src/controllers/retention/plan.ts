@@ -16,6 +16,8 @@ export interface FinishedRun {
   sessionOpen: boolean;
   /** Stored input and transcript, as the API server keeps them; 0 while they cannot be removed yet. */
   storedBytes: number;
+  /** What can only go with the run: a long message in the object. */
+  fixedBytes: number;
 }
 
 export interface RetentionLimits {
@@ -27,17 +29,18 @@ export interface RetentionLimits {
   maxAgeMs: number;
   /** Finished runs of the installation. */
   maxFinished: number;
-  /** Stored inputs and transcripts of a Box; open sessions have as much again for themselves. */
+  /** Stored messages, inputs and transcripts of a Box; open sessions have as much again for themselves. */
   boxBytes: number;
-  /** Stored inputs and transcripts of the installation. */
+  /** Stored messages, inputs and transcripts of the installation. */
   installationBytes: number;
 }
 
 /** Nobody's run goes within this time, also when the installation holds too many: new calls are turned away instead. */
 export const HELD_MS = 3_600_000;
 
-export type RemovalRule = 'per-agent' | 'age' | 'installation';
 export type ExpiryRule = 'box-bytes' | 'installation-bytes';
+/** By a rule of bytes goes a run whose message cannot go without it. */
+export type RemovalRule = 'per-agent' | 'age' | 'installation' | ExpiryRule;
 
 export type RetentionAction =
   | { do: 'remove'; key: string; rule: RemovalRule }
@@ -60,15 +63,15 @@ export function planRetention(runs: readonly FinishedRun[], limits: RetentionLim
   const excess = Math.max(0, kept.length - limits.maxFinished);
   const capped = new Set(openLast(kept.filter((run) => now - run.finishedAt >= HELD_MS)).slice(0, excess));
   const left = kept.filter((run) => !capped.has(run));
-  const expired = new Map<FinishedRun, ExpiryRule>();
-  for (const run of beyondBoxBytes(left, limits.boxBytes)) expired.set(run, 'box-bytes');
-  const stored = left.filter((run) => !expired.has(run));
-  for (const run of beyond(openLast(stored), limits.installationBytes)) expired.set(run, 'installation-bytes');
+  const ofBoxes = beyondBoxBytes(left, limits.boxBytes, now);
+  const stored = openLast(left.map((run) => ofBoxes.get(run)?.left ?? run));
+  const ofAll = beyond(stored, limits.installationBytes, now);
   return {
     actions: [
       ...[...aged].map(([{ key }, rule]) => ({ do: 'remove' as const, key, rule })),
       ...[...capped].map(({ key }) => ({ do: 'remove' as const, key, rule: 'installation' as const })),
-      ...[...expired].map(([{ key }, rule]) => ({ do: 'expire' as const, key, rule })),
+      ...[...ofBoxes.values()].map(({ left: { key }, act }) => ({ do: act, key, rule: 'box-bytes' as const })),
+      ...[...ofAll.values()].map(({ left: { key }, act }) => ({ do: act, key, rule: 'installation-bytes' as const })),
     ],
     held: excess - capped.size,
     storedBytes: bytesOf(runs),
@@ -104,33 +107,53 @@ function removalsByAge(
   return removals;
 }
 
-function beyondBoxBytes(oldestFirst: readonly FinishedRun[], limit: number): FinishedRun[] {
-  const boxes = Map.groupBy(oldestFirst, (run) => run.namespace);
-  return [...boxes.values()].flatMap((runs) => [
-    ...beyond(
-      runs.filter((run) => !run.sessionOpen),
-      limit,
-    ),
-    ...beyond(
-      runs.filter((run) => run.sessionOpen),
-      limit,
-    ),
-  ]);
+/** What happens to a run for its bytes, and the run as it is afterwards. */
+interface Reduction {
+  act: RetentionAction['do'];
+  left: FinishedRun;
 }
 
-/** The first runs of the list whose stored bytes have to go so that the rest fits. */
-function beyond(runs: readonly FinishedRun[], limit: number): FinishedRun[] {
-  let total = bytesOf(runs);
-  const out: FinishedRun[] = [];
+function beyondBoxBytes(
+  oldestFirst: readonly FinishedRun[],
+  limit: number,
+  now: number,
+): ReadonlyMap<FinishedRun, Reduction> {
+  const boxes = Map.groupBy(oldestFirst, (run) => run.namespace);
+  return new Map(
+    [...boxes.values()].flatMap((runs) =>
+      [false, true].flatMap((open) => [
+        ...beyond(
+          runs.filter((run) => run.sessionOpen === open),
+          limit,
+          now,
+        ),
+      ]),
+    ),
+  );
+}
+
+/**
+ * What has to happen to the first runs of the list so that the rest fits. A run with a long message goes as a whole. While that
+ * must not be, its message counts for nothing: nobody else's transcripts go for it.
+ */
+function beyond(runs: readonly FinishedRun[], limit: number, now: number): ReadonlyMap<FinishedRun, Reduction> {
+  const fixed = (run: FinishedRun) => (!run.sessionOpen && now - run.finishedAt >= HELD_MS ? run.fixedBytes : 0);
+  let total = runs.reduce((sum, run) => sum + run.storedBytes + fixed(run), 0);
+  const out = new Map<FinishedRun, Reduction>();
   for (const run of runs) {
     if (total <= limit) break;
-    if (run.storedBytes === 0) continue;
-    out.push(run);
-    total -= run.storedBytes;
+    const bytes = run.storedBytes + fixed(run);
+    if (bytes === 0) continue;
+    const goes = fixed(run) > 0;
+    out.set(run, {
+      act: goes ? 'remove' : 'expire',
+      left: { ...run, storedBytes: 0, fixedBytes: goes ? 0 : run.fixedBytes },
+    });
+    total -= bytes;
   }
   return out;
 }
 
 function bytesOf(runs: readonly FinishedRun[]): number {
-  return runs.reduce((sum, run) => sum + run.storedBytes, 0);
+  return runs.reduce((sum, run) => sum + run.storedBytes + run.fixedBytes, 0);
 }

@@ -1,7 +1,7 @@
 import type { AgentRun } from '../../api/v1alpha1/agent-run.js';
 import { makeRun } from '../../../test/builders/run-objects.js';
 import { projectRun } from '../agent-run/views.js';
-import { finishedRuns, storedBytesOf } from './stored.js';
+import { finishedRuns, fixedBytesOf, storedBytesOf } from './stored.js';
 
 const NOW = Date.parse('2026-01-02T00:00:00Z');
 const DONE = { phase: 'done', usageFinal: true, finishedAt: '2026-01-01T12:00:00Z' } as const;
@@ -28,6 +28,15 @@ describe('the stored bytes of a run', () => {
     expect(storedBytesOf(projectRun(makeRun('r', { spec: { input }, status: DONE })))).toBe(500);
     expect(storedBytesOf(projectRun(makeRun('r', { status: DONE })))).toBe(0);
   });
+});
+
+it('a message that only a manifest can hold inline goes with its run, and counts in bytes', () => {
+  const fixed = (message: string) => fixedBytesOf(projectRun(makeRun('r', { spec: { message }, status: DONE })));
+  expect(fixed('é'.repeat(2048))).toBe(0);
+  expect(fixed('é'.repeat(2049))).toBe(4098);
+  const run = projectRun(makeRun('r', { spec: { message: 'x'.repeat(5000) }, status: DONE }));
+  expect(finishedRuns([run], NOW)).toMatchObject([{ storedBytes: 0, fixedBytes: 5000 }]);
+  expect(JSON.stringify(run)).not.toContain('xxx');
 });
 
 describe('the sessions that are open', () => {

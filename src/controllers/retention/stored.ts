@@ -27,6 +27,14 @@ export function storedBytesOf(run: RunView): number {
   return (run.inputDataBytes ?? 0) + (chunks === 0 ? 0 : ofChunks);
 }
 
+/**
+ * What goes with the run only: a long message that stands in the object, which nobody may change (DESIGN 3). Short ones are
+ * bounded by the number of runs.
+ */
+export function fixedBytesOf(run: RunView): number {
+  return run.messageBytes ?? 0;
+}
+
 /** The finished runs as the plan sees them; runs that are being deleted count as gone. Cheap: there may be 60,000. */
 export function finishedRuns(runs: readonly RunView[], now: number): FinishedRun[] {
   const open = openSessions(runs);
@@ -44,6 +52,7 @@ export function finishedRuns(runs: readonly RunView[], now: number): FinishedRun
       finishedAt,
       sessionOpen: open.size > 0 && open.has(sessionKeyOf(run)),
       storedBytes: closed ? storedBytesOf(run) : 0,
+      fixedBytes: fixedBytesOf(run),
     });
   }
   return finished;
