@@ -191,6 +191,7 @@ export interface BoxView {
   egress: Box['spec']['egress']['mode'];
   executionSeconds: number;
   heartbeatSeconds: number;
+  modelCallSeconds: number;
 }
 
 export function projectBox(box: Box): BoxView {
@@ -205,6 +206,7 @@ export function projectBox(box: Box): BoxView {
     egress: box.spec.egress.mode,
     executionSeconds: box.spec.bounds.executionSeconds,
     heartbeatSeconds: box.spec.bounds.heartbeatSeconds,
+    modelCallSeconds: box.spec.bounds.modelCallSeconds,
   };
 }
 

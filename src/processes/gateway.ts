@@ -74,7 +74,10 @@ export function createGatewayProcess(deps: GatewayProcessDeps): GatewayProcess {
   return {
     groups: [
       { name: 'vendors', runnables: [{ name: 'vendors', start: () => undefined, stop: () => dispatcher.destroy() }] },
-      { name: 'archive', runnables: [{ name: 'archive', start: () => undefined, stop: async () => deps.archive?.close() }] },
+      {
+        name: 'archive',
+        runnables: [{ name: 'archive', start: () => undefined, stop: async () => deps.archive?.close() }],
+      },
       { name: 'probes', runnables: [internalServer(deps, problems)] },
       { name: 'caches', runnables: [cachesRunnable(caches)] },
       { name: 'runs', runnables: [gateway.watch, createSecretNames({ api, clock, log, agents: caches.credentials })] },

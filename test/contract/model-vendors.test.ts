@@ -455,14 +455,19 @@ test('a vendor that is not there used nothing', async () => {
   expect(usageOf(at)).toMatchObject({ inputTokens: 0, costUsd: '0.000000' });
 });
 
-test('a call lasts ten minutes at most', async () => {
-  const at = await scene(ANTHROPIC, [{ fault: 'hang' }], { box: { bounds: { heartbeatSeconds: 3600 } } });
+test.each([
+  [600, {}],
+  [7, { modelCallSeconds: 7 }],
+])('a call lasts %s seconds at most', async (seconds, bounds) => {
+  const at = await scene(ANTHROPIC, [{ fault: 'hang' }], { box: { bounds: { heartbeatSeconds: 3600, ...bounds } } });
   const running = runAgent(at);
   await at.vendor.received(1);
 
-  await at.world.clock.advance(600_000);
+  await at.world.clock.advance(seconds * 1000);
 
-  expect((await running).message).toBe('anthropic did not finish its answer within 10 minutes.');
+  expect((await running).message).toBe(
+    `anthropic did not finish its answer within ${seconds} s (spec.bounds.modelCallSeconds of the Box). Ask for less at once, or raise the bound.`,
+  );
 });
 
 test('a runner that goes away takes the vendor call with it, and the reservation is charged', async () => {

@@ -75,6 +75,16 @@ describe('a pod that is not created', () => {
     expect(world.api.reads).toHaveLength(2);
   });
 
+  it('for another cause than before: the status tells the new one', async () => {
+    const world = await started();
+    await world.pass(120);
+    expect(outcome(world).message).toContain('Kubernetes created no pod within 120 s.');
+    await world.pass(31);
+    warn(world, jobUid(world), 'FailedCreate', 'pods "ada-1-y" is forbidden: exceeded quota: boxwright');
+    await world.pass(10);
+    expect(outcome(world).message).toContain('exceeded quota: boxwright.');
+  });
+
   it('is found without the right to read events too', async () => {
     const world = await started();
     world.api.failNext({ verb: 'list', resource: 'events', error: apiError(403, 'Forbidden'), times: 9 });

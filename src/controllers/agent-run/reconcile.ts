@@ -200,9 +200,10 @@ export class RunReconciler {
     this.#queue.pause(boxName, 'NoCapacity');
     this.#deps.metrics.returned();
     const { cause, nextStep } = QUEUE_REASONS.NoCapacity;
-    if (!waitsFor(run, 'NoCapacity')) {
-      await this.#writer.queue(run, { reason: 'NoCapacity', message: `${cause} ${message} ${nextStep}` }, signal);
-    }
+    const why = { reason: 'NoCapacity', message: `${cause} ${message} ${nextStep}` } as const;
+    // One that waited for room before may be back for another cause.
+    const said = findCondition(run.status?.conditions, 'Queued')?.message;
+    if (!waitsFor(run, 'NoCapacity') || said !== why.message) await this.#writer.queue(run, why, signal);
     if (job !== undefined && !job.deleting) await this.#writer.deleteJob(job, signal);
     return {};
   }

@@ -120,6 +120,23 @@ test('one call of a run is in flight at a time; a failed or waiting call counts 
   expect(gateway.gateway.served.list()[0]?.usage.steps).toBe(1);
 });
 
+test('a call of the scripted engine keeps to the bound of the Box too', async () => {
+  const { world, gateway, pod } = await claimed({ box: { bounds: { modelCallSeconds: 7 } } });
+  const waiting = world.chat(gateway, pod, say('/wait 60s\n/say late'));
+  await world.clock.advance(7_000);
+
+  expect(await waiting).toMatchObject({
+    status: 400,
+    json: {
+      error: {
+        type: 'ModelError',
+        message:
+          'boxwright did not finish its answer within 7 s (spec.bounds.modelCallSeconds of the Box). Ask for less at once, or raise the bound.',
+      },
+    },
+  });
+});
+
 test('a call is cut when its run ends', async () => {
   const { world, gateway, pod } = await claimed();
   const waiting = world.chat(gateway, pod, say('/wait 60s\n/say late'));

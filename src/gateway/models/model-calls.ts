@@ -86,12 +86,14 @@ export class ModelCalls {
     if (call.provider === OWN_PROVIDER && box.engine !== undefined) {
       const { clock } = this.#options;
       const { path, body } = call;
-      return callScripted({ clock, run: run.metadata.name, path, body, admit, flight, signal, sink, result });
+      const of = { clock, run: run.metadata.name, boundSeconds: box.modelCallSeconds };
+      return callScripted({ ...of, path, body, admit, flight, signal, sink, result });
     }
     const model = run.status?.model ?? '';
     const target = await this.#options.targets.of(call.provider, model, box);
     const { path, body } = call;
-    await this.#options.relay.call({ target, path, body, model, inFlight: flight, signal, sink, admit, result });
+    const relayed = { target, path, body, model, boundSeconds: box.modelCallSeconds };
+    await this.#options.relay.call({ ...relayed, inFlight: flight, signal, sink, admit, result });
   }
 }
 

@@ -6,6 +6,7 @@ import { GatewayError, runEnded } from '../errors.js';
 import type { CallResult } from '../metrics.js';
 import { scriptedReply } from '../scripted/engine.js';
 import { ChatRequest, completionOf, eventsOf } from '../scripted/openai.js';
+import { callTooLong } from '../vendors/vendor-errors.js';
 import type { AnswerSink } from './answer-sink.js';
 import type { ModelCallInFlight } from './call-in-flight.js';
 
@@ -19,6 +20,8 @@ export interface ScriptedCall {
   run: string;
   path: string;
   body: unknown;
+  /** Most time for the call. */
+  boundSeconds: number;
   /** The run's budget; may refuse. */
   admit: (ask: Ask) => Promise<number | undefined>;
   flight: ModelCallInFlight;
@@ -32,8 +35,12 @@ export async function callScripted({ clock, flight, signal, sink, result, ...cal
   const request = ChatRequest.parse(call.body);
   const reply = scriptedReply(request);
   result.value = 'aborted';
-  if (reply.waitMs > 0) await sleep(clock, reply.waitMs, signal);
+  if (reply.waitMs > 0) await sleep(clock, Math.min(reply.waitMs, call.boundSeconds * 1000), signal);
   if (signal.aborted) throw runEnded('the call was cut');
+  if (reply.waitMs > call.boundSeconds * 1000) {
+    result.value = 'failed';
+    throw callTooLong('boxwright', call.boundSeconds);
+  }
   if ('failure' in reply.result) {
     result.value = 'failed';
     throw new GatewayError(400, reply.result.failure, { type: 'ScriptedFailure' });

@@ -17,10 +17,8 @@ import { objectIn, type Dialect, type ModelRequest, type StreamState } from './d
 import { SseReader } from './sse.js';
 import { keyOf, type Target } from './targets.js';
 import { VendorUnreachable, type VendorClient, type VendorResponse } from './vendor-client.js';
-import { modelError, refusalOf } from './vendor-errors.js';
+import { callTooLong, modelError, refusalOf } from './vendor-errors.js';
 
-/** One call with all its tries (DESIGN 4, Bounds). */
-const CALL_MS = 600_000;
 const MAX_ANSWER_BYTES = 16 * 1024 * 1024;
 const MAX_REFUSAL_BYTES = 64 * 1024;
 /** What a call is taken to write at most when neither request nor budget limit it; a budget grants no more for one call. */
@@ -42,6 +40,8 @@ export interface RelayCall {
   /** The only model of this run. */
   model: string;
   inFlight: ModelCallInFlight;
+  /** Most time for the call with all its tries (DESIGN 4, Bounds). */
+  boundSeconds: number;
   /** Fires when the runner went away or the run ended. */
   signal: AbortSignal;
   sink: AnswerSink;
@@ -61,7 +61,7 @@ export class Relay {
 
   /** Resolves when the whole answer is written to the sink. Rejects with ModelError for what the vendor did. */
   async call(call: RelayCall): Promise<void> {
-    const { target, inFlight } = call;
+    const { target, inFlight, boundSeconds } = call;
     const passed = passedOf(call);
     const inputTokens = Buffer.byteLength(JSON.stringify(passed.body));
     const { maxOutputTokens = UNSTATED_OUTPUT_TOKENS } = passed.request;
@@ -70,7 +70,7 @@ export class Relay {
     const allowed = await call.admit({ inputTokens, outputTokens: wanted, leastOutputTokens, price: target.price });
     const body = allowed === undefined ? passed.body : target.vendor.dialect.limit(passed.body, allowed);
     const outputTokens = allowed ?? maxOutputTokens;
-    const bound = boundedSignal(this.options.clock, CALL_MS, call.signal);
+    const bound = boundedSignal(this.options.clock, boundSeconds * 1000, call.signal);
     call.result.value = 'aborted';
     inFlight.send(usageOf(target, { inputTokens, outputTokens, cacheReadTokens: 0, cacheWriteTokens: 0 }));
     try {
@@ -78,8 +78,7 @@ export class Relay {
       await this.#answer(call, passed, response);
     } catch (error) {
       inFlight.lost();
-      if (bound.expired)
-        throw modelError(`${target.provider} did not finish its answer within ${CALL_MS / 60_000} minutes.`);
+      if (bound.expired) throw callTooLong(target.provider, boundSeconds);
       if (call.signal.aborted) throw runEnded('the call was cut');
       call.result.value = 'failed';
       throw error;
@@ -88,7 +87,11 @@ export class Relay {
     }
   }
 
-  async #send({ target, inFlight }: RelayCall, passed: Passed, signal: AbortSignal): Promise<VendorResponse> {
+  async #send(
+    { target, inFlight, boundSeconds }: RelayCall,
+    passed: Passed,
+    signal: AbortSignal,
+  ): Promise<VendorResponse> {
     const { clock, client } = this.options;
     const { vendor, key, provider } = target;
     const query = passed.request.stream && vendor.version === 'v1beta' ? '?alt=sse' : '';
@@ -98,7 +101,7 @@ export class Relay {
         headers: vendor.headers(key?.value ?? ''),
         body: JSON.stringify(vendor.prepare?.(passed.body) ?? passed.body),
         signal,
-        giveUpAt: clock.monotonic() + CALL_MS,
+        giveUpAt: clock.monotonic() + boundSeconds * 1000,
       });
     } catch (error) {
       if (!(error instanceof VendorUnreachable)) throw error;

@@ -1,0 +1,90 @@
+/** What an administrator does on a node: a short pod as root that sees its processes and /tmp. No run pod may look like this. */
+import { apply, eventually, getObject, kubectl, kubectlOk, RELEASE_NAMESPACE } from './install.js';
+
+const NAMESPACE = 'default';
+/** /tmp of the node in the pod. */
+export const NODE_TMP = '/host/tmp';
+
+interface PodObject {
+  spec: { nodeName?: string; containers: { image: string }[] };
+  status?: {
+    phase?: string;
+    containerStatuses?: { name: string; containerID?: string }[];
+  };
+}
+
+/** The image of the product: it is on the node, and has a shell. */
+async function image(): Promise<string> {
+  const jsonpath = 'jsonpath={.spec.template.spec.containers[0].image}';
+  return await kubectlOk(['get', 'deployment', 'boxwright-controller', '-n', RELEASE_NAMESPACE, '-o', jsonpath]);
+}
+
+/** Runs a shell script on a node and returns what it printed; fails when the script does. */
+export async function onNode(nodeName: string, script: string): Promise<string> {
+  const name = `boxwright-e2e-${Math.random().toString(36).slice(2, 10)}`;
+  await apply({
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name, namespace: NAMESPACE },
+    spec: {
+      nodeName,
+      hostPID: true,
+      restartPolicy: 'Never',
+      containers: [
+        {
+          name: 'script',
+          image: await image(),
+          command: ['/bin/sh', '-ec', script],
+          securityContext: { runAsUser: 0 },
+          volumeMounts: [{ name: 'tmp', mountPath: NODE_TMP }],
+        },
+      ],
+      volumes: [{ name: 'tmp', hostPath: { path: '/tmp' } }],
+    },
+  });
+  try {
+    const phase = await eventually(`pod ${name} ends`, async () => {
+      const pod = await getObject<PodObject>('pod', name, NAMESPACE);
+      const now = pod?.status?.phase;
+      return now === 'Succeeded' || now === 'Failed' ? now : undefined;
+    });
+    const output = await kubectlOk(['logs', name, '-n', NAMESPACE]);
+    if (phase === 'Failed') throw new Error(`the script failed on ${nodeName}: ${output}`);
+    return output;
+  } finally {
+    await kubectl(['delete', 'pod', name, '-n', NAMESPACE, '--grace-period=0', '--wait=false']);
+  }
+}
+
+/** Stops the processes of a container as with Ctrl-Z: they are there and do nothing. */
+export async function freeze(namespace: string, podName: string, container: string): Promise<void> {
+  const pod = await getObject<PodObject>('pod', podName, namespace);
+  const status = pod?.status?.containerStatuses?.find(({ name }) => name === container);
+  const id = status?.containerID?.replace(/^.*:\/\//, '') ?? '';
+  if (!/^[0-9a-f]{64}$/.test(id)) throw new Error(`container ${container} of ${podName} does not run`);
+  const script = `
+    found=
+    for group in /proc/[0-9]*/cgroup; do
+      if grep -q ${id} "$group" 2>/dev/null; then
+        pid=\${group#/proc/}; pid=\${pid%/cgroup}
+        kill -STOP "$pid" && found=yes
+      fi
+    done
+    test -n "$found"`;
+  await onNode(pod?.spec.nodeName ?? '', script);
+}
+
+interface NodeObject {
+  metadata: { name: string; labels: Record<string, string> };
+  status: { images: { names: string[] }[] };
+}
+
+/** A node that takes pods: its name, its label, and the images that it has. */
+export async function someNode(): Promise<{ name: string; hostname: string; images: string[] }> {
+  const { items } = JSON.parse(await kubectlOk(['get', 'nodes', '-o', 'json'])) as { items: NodeObject[] };
+  const [node] = items;
+  if (node === undefined) throw new Error('the cluster has no node');
+  const { name, labels } = node.metadata;
+  const images = node.status.images.flatMap(({ names }) => names);
+  return { name, hostname: labels['kubernetes.io/hostname'] ?? name, images };
+}

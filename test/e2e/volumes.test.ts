@@ -1,0 +1,109 @@
+/** Files of an agent that stay between its runs, in real pods on a volume of the node. */
+import { jest } from '@jest/globals';
+import { apply, eventually, getObject, kubectl, kubectlOk } from './support/install.js';
+import { toolOk } from './support/mcp.js';
+import { NODE_TMP, onNode, someNode } from './support/node.js';
+import { createRun, ended, withReason } from './support/runs.js';
+import { createTenant } from './support/tenant.js';
+import type { Tenant } from './support/tenant.js';
+
+jest.setTimeout(300_000);
+
+const CLASS = 'boxwright-e2e-local';
+const VOLUME = 'boxwright-e2e-volume';
+const FOLDER = 'boxwright-e2e-volume';
+
+describe('persistent workspaces', () => {
+  let tenant: Tenant;
+  let node: Awaited<ReturnType<typeof someNode>>;
+
+  beforeAll(async () => {
+    node = await someNode();
+    await onNode(node.name, `mkdir -p ${NODE_TMP}/${FOLDER}`);
+    const workspaceVolume = { mode: 'persistent', storageClassName: CLASS, size: '64Mi' };
+    tenant = await createTenant('e2e-volumes', { box: { workspaceVolume, bounds: { unschedulableSeconds: 5 } } });
+  });
+
+  afterAll(async () => {
+    await tenant.remove();
+    await kubectl(['delete', 'pv', VOLUME, '--ignore-not-found']);
+    await kubectl(['delete', 'storageclass', CLASS, '--ignore-not-found']);
+    await onNode(node.name, `rm -rf ${NODE_TMP}/${FOLDER}`);
+  });
+
+  const claim = () => getObject<{ status?: { phase?: string } }>('pvc', 'keeper-workspace', tenant.namespace);
+
+  async function persistence(): Promise<string> {
+    const jsonpath = 'jsonpath={.status.conditions[?(@.type=="WorkspacePersistent")].reason}';
+    return await kubectlOk(['get', 'agent', 'keeper', '-n', tenant.namespace, '-o', jsonpath]);
+  }
+
+  async function createStorageClass(): Promise<void> {
+    await apply({
+      apiVersion: 'storage.k8s.io/v1',
+      kind: 'StorageClass',
+      metadata: { name: CLASS },
+      provisioner: 'kubernetes.io/no-provisioner',
+      volumeBindingMode: 'WaitForFirstConsumer',
+    });
+  }
+
+  async function createVolume(): Promise<void> {
+    const onThisNode = { key: 'kubernetes.io/hostname', operator: 'In', values: [node.hostname] };
+    await apply({
+      apiVersion: 'v1',
+      kind: 'PersistentVolume',
+      metadata: { name: VOLUME },
+      spec: {
+        capacity: { storage: '64Mi' },
+        accessModes: ['ReadWriteOnce'],
+        persistentVolumeReclaimPolicy: 'Retain',
+        storageClassName: CLASS,
+        local: { path: `/tmp/${FOLDER}` },
+        nodeAffinity: { required: { nodeSelectorTerms: [{ matchExpressions: [onThisNode] }] } },
+      },
+    });
+  }
+
+  test('runs wait for a StorageClass, then for a volume, with the cause; then files stay until the agent goes', async () => {
+    await tenant.agent('keeper');
+    await createRun(tenant, 'keeper', '/shell echo kept > note; mkdir sub; id\n/say written', 'writes');
+    await withReason(tenant, 'writes', 'WorkspaceNotReady');
+    expect(await persistence()).toBe('StorageClassNotFound');
+
+    await createStorageClass();
+    const stuck = await withReason(tenant, 'writes', 'NoCapacity');
+    expect(stuck.status?.message).toContain('Volume claim keeper-workspace has no volume');
+    expect(await persistence()).toBe('VolumePending');
+
+    await createVolume();
+    expect((await ended(tenant, 'writes')).status).toMatchObject({ phase: 'done', output: 'written' });
+    expect(await eventually('the claim is bound', async () => (await persistence()) === 'VolumeBound')).toBe(true);
+
+    // Two at once share the volume and its node.
+    await createRun(tenant, 'keeper', '/shell test -s note && echo more >> note; sleep 3', 'appends');
+    await createRun(tenant, 'keeper', '/shell cat note && rmdir sub && cp note copy', 'reads');
+    for (const name of ['appends', 'reads']) {
+      expect((await ended(tenant, name)).status).toMatchObject({ phase: 'done' });
+    }
+    const { toolCalls } = await toolOk<{ toolCalls: { result: string; isError: boolean }[] }>(
+      tenant.apiKey,
+      'get_run',
+      {
+        agentId: tenant.agentId('keeper'),
+        runId: 'reads',
+        includeToolCalls: true,
+      },
+    );
+    expect(toolCalls).toMatchObject([{ isError: false, result: expect.stringContaining('kept') }]);
+
+    await createRun(tenant, 'keeper', '/shell sleep 300', 'works');
+    await withReason(tenant, 'works', 'Working');
+    await toolOk(tenant.apiKey, 'delete_agent', { agentId: tenant.agentId('keeper'), confirm: true });
+    await eventually(
+      'the agent is gone',
+      async () => (await getObject('agent', 'keeper', tenant.namespace)) === undefined,
+    );
+    await eventually('its volume claim is gone', async () => (await claim()) === undefined);
+  });
+});
