@@ -1,11 +1,12 @@
 /** What chaos does to the cluster of `make up`, and what it reads from it. Faults never fail the run: the next one comes. */
+import { execFile } from 'node:child_process';
 import { clusterCommand } from '../builders/kubectl.js';
 import { RELEASE_NAMESPACE, kubectl, kubectlOk } from '../e2e/support/install.js';
 import { toolOk } from '../e2e/support/mcp.js';
 import type { RunRecord } from '../e2e/support/mcp.js';
 import type { Tenant } from '../e2e/support/tenant.js';
 import { CLUSTER_FAULTS } from './plan.js';
-import type { ClusterFault, Fault, PodFault } from './plan.js';
+import type { ClusterFault, Fault, PlannedFault } from './plan.js';
 import { isLoopback } from './settings.js';
 
 /** How long a killed API server or etcd stays away. */
@@ -37,8 +38,19 @@ export async function hasClusterFaults(): Promise<boolean> {
 }
 
 /** True when something was killed. */
-export async function inject(fault: Fault, tenant: Tenant, random: () => number): Promise<boolean> {
-  return isClusterFault(fault) ? await restart(fault) : await killPod(fault, tenant, random);
+export async function inject(
+  { fault, how }: Pick<PlannedFault, 'fault' | 'how'>,
+  tenant: Tenant,
+  random: () => number,
+): Promise<boolean> {
+  if (isClusterFault(fault)) return await restart(fault);
+  const [namespace, selector] =
+    fault === 'runner'
+      ? [tenant.namespace, 'boxwright.dev/run']
+      : [RELEASE_NAMESPACE, `app.kubernetes.io/component=${fault}`];
+  const pod = await somePod(namespace, selector, random);
+  if (pod === undefined) return false;
+  return how === 'kill' ? await killProcess(namespace, pod) : await deletePod(namespace, pod);
 }
 
 function isClusterFault(fault: Fault): fault is ClusterFault {
@@ -57,18 +69,29 @@ export async function repair(): Promise<void> {
   for (const component of ['etcd', 'apiserver']) await clusterCommand(['start', component]);
 }
 
-async function killPod(fault: PodFault, tenant: Tenant, random: () => number): Promise<boolean> {
-  const [namespace, selector] =
-    fault === 'runner'
-      ? [tenant.namespace, 'boxwright.dev/run']
-      : [RELEASE_NAMESPACE, `app.kubernetes.io/component=${fault}`];
+async function somePod(namespace: string, selector: string, random: () => number): Promise<string | undefined> {
   const running = ['get', 'pods', '-n', namespace, '-l', selector, '--field-selector=status.phase=Running'];
   const listed = await kubectl([...running, '-o', 'jsonpath={.items[*].metadata.name}', '--request-timeout=10s']);
   const pods = listed.stdout.split(' ').filter((name) => name !== '');
-  const pod = pods[Math.floor(random() * pods.length)];
-  if (pod === undefined) return false;
+  return pods[Math.floor(random() * pods.length)];
+}
+
+async function deletePod(namespace: string, pod: string): Promise<boolean> {
   const flags = ['--grace-period=0', '--force', '--wait=false', '--request-timeout=10s'];
   return (await kubectl(['delete', 'pod', pod, '-n', namespace, ...flags])).ok;
+}
+
+/** SIGKILL for the first container: the process gets no word of it. Of a run that is the agent loop. */
+async function killProcess(namespace: string, pod: string): Promise<boolean> {
+  const path = '{.status.containerStatuses[0].containerID}';
+  const found = await kubectl(['get', 'pod', pod, '-n', namespace, '-o', `jsonpath=${path}`, '--request-timeout=10s']);
+  const [, id] = /^containerd:\/\/([0-9a-f]{64})$/.exec(found.stdout) ?? [];
+  if (id === undefined) return false;
+  const { stdout } = await clusterCommand(['env']);
+  const [, program = ''] = /^export CTR='(.+)'$/m.exec(stdout) ?? [];
+  return await new Promise((resolve) => {
+    execFile(program, ['tasks', 'kill', '--signal', 'SIGKILL', id], (error) => resolve(error === null));
+  });
 }
 
 export interface RunLine {

@@ -155,9 +155,9 @@ async function send(url: string, number: number): Promise<Answer> {
 async function injectAll(plan: ReturnType<typeof planFaults>, tenant: Tenant, random: () => number): Promise<string[]> {
   const started = performance.now();
   const injected: string[] = [];
-  for (const { atMs, fault } of plan) {
-    await sleep(Math.max(0, started + atMs - performance.now()));
-    if (await inject(fault, tenant, random)) injected.push(fault);
+  for (const planned of plan) {
+    await sleep(Math.max(0, started + planned.atMs - performance.now()));
+    if (await inject(planned, tenant, random)) injected.push(`${planned.fault} (${planned.how})`);
   }
   return injected;
 }

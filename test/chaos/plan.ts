@@ -1,6 +1,6 @@
 /** Which fault comes when. Pure: the same seed gives the same plan. */
 
-/** Pods that are deleted without grace: as kill -9 of their processes. */
+/** Pods that lose their process by SIGKILL, and in the next round are deleted without grace. */
 export const POD_FAULTS = ['api', 'gateway', 'controller', 'runner'] as const;
 /** Components of the native cluster that are killed and started again. */
 export const CLUSTER_FAULTS = ['apiserver', 'etcd'] as const;
@@ -13,6 +13,8 @@ export interface PlannedFault {
   /** Milliseconds after the first webhook. */
   atMs: number;
   fault: Fault;
+  /** `kill`: SIGKILL of the process; `delete`: the whole pod, as when its node goes. Components are always killed. */
+  how: 'kill' | 'delete';
 }
 
 export interface PlanOptions {
@@ -20,7 +22,7 @@ export interface PlanOptions {
   /** Mean time between two faults. */
   everyMs: number;
   seed: number;
-  /** False where the components of the cluster cannot be killed. */
+  /** False where processes on the node cannot be killed: then pods are deleted. */
   clusterFaults: boolean;
 }
 
@@ -37,8 +39,10 @@ export function planFaults({ durationMs, everyMs, seed, clusterFaults }: PlanOpt
     const atMs = Math.round((slot + (random() - 0.5) / 2) * everyMs);
     if (atMs >= durationMs) break;
     const ofCluster = clusterFaults && slot % (PODS_PER_CLUSTER_FAULT + 1) === 0;
+    const round = Math.floor(pods / POD_FAULTS.length);
+    const how = clusterFaults && (ofCluster || round % 2 === 0) ? 'kill' : 'delete';
     const fault = ofCluster ? turn(CLUSTER_FAULTS, clusters++) : turn(POD_FAULTS, pods++);
-    plan.push({ atMs, fault });
+    plan.push({ atMs, fault, how });
   }
   return plan;
 }

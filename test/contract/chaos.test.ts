@@ -17,6 +17,14 @@ describe('the plan of faults', () => {
     );
   });
 
+  it('kills the processes of one round of pods and deletes the pods of the next', () => {
+    const hows = planFaults(options).map(({ how }) => how);
+    expect(hows.slice(0, 10).join(' ')).toBe('kill kill kill kill delete delete kill delete delete kill');
+    expect(new Set(planFaults({ ...options, clusterFaults: false }).map(({ how }) => how))).toEqual(
+      new Set(['delete']),
+    );
+  });
+
   it('kills only pods where components cannot be killed', () => {
     const faults = new Set(planFaults({ ...options, clusterFaults: false }).map(({ fault }) => fault));
     expect([...faults].sort()).toEqual(['api', 'controller', 'gateway', 'runner']);
