@@ -8,6 +8,9 @@ export const LABEL_CREDENTIAL = 'boxwright.dev/credential';
 /** On the Secret: the hosts that its values may go to, separated by commas. */
 export const ANNOTATION_HOSTS = 'boxwright.dev/hosts';
 
+/** On the Secret: its values may also be handed to stdio MCP servers in the pods of the agent, whose code then has them. */
+export const ANNOTATION_EXPOSE = 'boxwright.dev/expose-to-tools';
+
 /** Most names that are told of one Secret. */
 export const MAX_SECRET_NAMES = 100;
 
@@ -45,9 +48,17 @@ export function referencesOf({ url, headers, args, env }: Referring): string[] {
   return referencesIn([...(url === undefined ? [] : [url]), ...values, ...(args ?? [])]);
 }
 
+/** The text with its references replaced. `valueOf` gives the value of a name. */
+export function replaceReferences(text: string, valueOf: (name: string) => string): string {
+  return text.replace(REFERENCE, (_whole, name: string) => valueOf(name));
+}
+
 /** The host of an address, or undefined when it has none that is fixed. */
 export function hostOf(url: string): string | undefined {
-  return URL.canParse(url) ? new URL(url).hostname : undefined;
+  if (!URL.canParse(url)) return undefined;
+  const { hostname } = new URL(url);
+  // A reference in it stands for no host.
+  return /[${}]/.test(hostname) ? undefined : hostname;
 }
 
 /** The hosts of the annotation. */

@@ -2,10 +2,9 @@
 import { z } from 'zod';
 import { archiveUrl } from '../archive/config.js';
 import { resyncSeconds } from '../config/resync.js';
+import { cidrList } from '../config/cidrs.js';
 import { INTERNAL_PORT } from '../protocol/pod.js';
 import type { RetentionLimits } from './retention/plan.js';
-
-const CIDR = /^[0-9a-fA-F.:]+\/\d{1,3}$/;
 
 const count = (fallback: number, text: string) => z.coerce.number().int().min(1).default(fallback).describe(text);
 
@@ -41,17 +40,9 @@ export const ControllerConfig = z.object({
   retentionMaxFinished: count(50_000, 'Finished runs of the installation; beyond it the oldest go.'),
   retentionBoxMebibytes: count(16, 'Stored inputs and transcripts of the finished runs of a Box.'),
   retentionInstallationMebibytes: count(128, 'Stored inputs and transcripts of the finished runs of the installation.'),
-  clusterCidrs: z
-    .string()
-    .default('')
-    .transform((text) =>
-      text
-        .split(',')
-        .map((part) => part.trim())
-        .filter((part) => part !== ''),
-    )
-    .pipe(z.array(z.string().regex(CIDR, 'must be ranges in CIDR notation, separated by commas')))
-    .describe('Ranges of nodes, pods and services that runs must never reach, separated by commas.'),
+  clusterCidrs: cidrList.describe(
+    'Ranges of nodes, pods and services that runs must never reach, separated by commas.',
+  ),
   archiveUrl,
   internalPort: z.coerce
     .number()

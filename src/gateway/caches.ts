@@ -6,6 +6,7 @@ import { AgentRuns, type AgentRun } from '../api/v1alpha1/agent-run.js';
 import { AgentSkills } from '../api/v1alpha1/agent-skill.js';
 import { Agents } from '../api/v1alpha1/agent.js';
 import { Boxes } from '../api/v1alpha1/box.js';
+import { Connectors } from '../api/v1alpha1/connector.js';
 import { Jobs, Pods } from '../kube/core-types.js';
 import type { Informer, InformerOptions } from '../kube/types.js';
 import type { Problem } from '../observability/probes.js';
@@ -19,6 +20,7 @@ import {
   agentKey,
   projectAgent,
   projectBox,
+  projectConnector,
   projectGatewayPod,
   projectNote,
   projectRun,
@@ -28,6 +30,7 @@ import {
   sessionKey,
   type AgentView,
   type BoxView,
+  type ConnectorView,
   type GatewayPodView,
   type NoteView,
   type RunJobView,
@@ -42,6 +45,7 @@ export interface GatewayCaches {
   agents: Informer<AgentView>;
   credentials: Informer<CredentialView>;
   boxes: Informer<BoxView>;
+  connectors: Informer<ConnectorView>;
   notes: Informer<NoteView>;
   skills: Informer<SkillView>;
   gateways: Informer<GatewayPodView>;
@@ -74,6 +78,7 @@ export function createGatewayCaches(informer: InformerFactory, own: GatewayPodSe
       indexes: { [AGENTS_BY_NAMESPACE]: (agent) => [agent.namespace] },
     }),
     boxes: informer({ type: Boxes, project: projectBox }),
+    connectors: informer({ type: Connectors, project: projectConnector }),
     notes: informer({
       type: AgentMemories,
       project: projectNote,

@@ -1,6 +1,7 @@
 /** The gateway put together: what calls what. No server, no environment: src/processes/gateway.ts adds them. */
 import type { ArchiveReader } from '../archive/types.js';
 import type { KubeApi } from '../kube/types.js';
+import type { WebClient } from '../net/web-client.js';
 import type { Logger } from '../observability/logger.js';
 import type { HttpMetrics } from '../observability/metrics.js';
 import type { Clock } from '../runtime/clock.js';
@@ -18,6 +19,10 @@ import { RunBudgets } from './budget/run-budgets.js';
 import type { GatewayCaches } from './caches.js';
 import { GatewayHandler } from './http/handler.js';
 import { KeyedLock } from './keyed-lock.js';
+import { AgentSecrets } from './mcp/agent-secret.js';
+import { ClaimServers } from './mcp/claim-servers.js';
+import { McpCalls, type McpCallsOptions } from './mcp/mcp-calls.js';
+import { McpRelay } from './mcp/relay.js';
 import type { GatewayMetrics } from './metrics.js';
 import { ModelCalls } from './models/model-calls.js';
 import { ClaimInputs } from './runs/claim-inputs.js';
@@ -38,6 +43,8 @@ export interface GatewayDeps {
   models: ModelAccess;
   /** Sessions of which runs have left the cluster; absent when the installation has no archive. */
   archive?: ArchiveReader | undefined;
+  /** To the MCP servers of users. */
+  web: Pick<WebClient, 'request'>;
   clock: Clock;
   metrics: GatewayMetrics;
   httpMetrics: HttpMetrics;
@@ -67,10 +74,11 @@ export function createGateway(deps: GatewayDeps): Gateway {
   const { agents, boxes } = caches;
   const inputs = new ClaimInputs({ api, store, agents, boxes, clock, archive: deps.archive });
   const shared = { clock, store, served, pinning, metrics };
+  const mcp = createMcp(deps, { ...shared, boxes: inputs });
   const finisher = new RunFinisher({ ...shared, lock, log });
   const handler = new GatewayHandler({
     authenticator,
-    claims: new Claims({ ...shared, self, inputs, finisher, abilities }),
+    claims: new Claims({ ...shared, self, inputs, finisher, abilities, mcpServers: mcp.claims }),
     reports: new Reports({ ...shared, lock }),
     tools: new AgentTools({
       ...shared,
@@ -92,6 +100,7 @@ export function createGateway(deps: GatewayDeps): Gateway {
       budgets,
       ...deps.models,
     }),
+    mcp: mcp.calls,
     isDraining: deps.isDraining,
     clock,
     metrics: deps.httpMetrics,
@@ -110,4 +119,17 @@ export function createGateway(deps: GatewayDeps): Gateway {
   });
   metrics.trackServed(() => served.size);
   return { handler, watch, served };
+}
+
+/** Connections of runs to MCP servers. */
+function createMcp(
+  { api, caches, clock, web }: Pick<GatewayDeps, 'api' | 'caches' | 'clock' | 'web'>,
+  shared: Pick<McpCallsOptions, 'store' | 'pinning' | 'boxes' | 'metrics'>,
+): { calls: McpCalls; claims: ClaimServers } {
+  const { agents, connectors } = caches;
+  const secrets = new AgentSecrets(api);
+  return {
+    claims: new ClaimServers({ connectors, secrets }),
+    calls: new McpCalls({ ...shared, agents, connectors, secrets, relay: new McpRelay({ clock, web }) }),
+  };
 }

@@ -13,6 +13,8 @@ export interface GatewayMetrics {
   tookOver(): void;
   reviewed(result: ReviewResult): void;
   called(provider: string, result: CallResult): void;
+  /** A message to an MCP server. */
+  relayed(kind: 'server' | 'connector', result: CallResult): void;
   /** Runs that this pod serves, read at every scrape. */
   trackServed(count: () => number): void;
 }
@@ -32,6 +34,10 @@ export function createGatewayMetrics(registry: Registry): GatewayMetrics {
     'result',
   ]);
   const calls = counter('boxwright_gateway_model_calls_total', 'Model calls of runs.', ['provider', 'result']);
+  const relayed = counter('boxwright_gateway_mcp_messages_total', 'Messages of runs to MCP servers.', [
+    'kind',
+    'result',
+  ]);
   return {
     claimed: () => claims.inc(),
     finished: (phase, reason) => finishes.inc({ phase, reason }),
@@ -39,6 +45,7 @@ export function createGatewayMetrics(registry: Registry): GatewayMetrics {
     tookOver: () => takeovers.inc(),
     reviewed: (result) => reviews.inc({ result }),
     called: (provider, result) => calls.inc({ provider, result }),
+    relayed: (kind, result) => relayed.inc({ kind, result }),
     trackServed: (count) =>
       void new Gauge({
         name: 'boxwright_gateway_runs_served',

@@ -11,6 +11,7 @@ import type { AgentMemory } from '../api/v1alpha1/agent-memory.js';
 import type { AgentSkill } from '../api/v1alpha1/agent-skill.js';
 import type { Agent } from '../api/v1alpha1/agent.js';
 import type { Box } from '../api/v1alpha1/box.js';
+import type { Connector } from '../api/v1alpha1/connector.js';
 import { controllerOwner } from '../kube/owner-references.js';
 import type { Job, Pod } from '../kube/core-types.js';
 import { isGitOps } from '../services/views.js';
@@ -162,6 +163,8 @@ export interface AgentView {
     | 'tools'
     | 'selfImprovement'
     | 'approvals'
+    | 'mcpServers'
+    | 'connectors'
   >;
 }
 
@@ -186,6 +189,7 @@ export interface BoxView {
   engine: Box['spec']['engine'];
   endpoint: Box['spec']['endpoint'];
   vendors: Box['spec']['vendors'];
+  trustedHosts: readonly NonNullable<Box['spec']['egress']['trustedHosts']>[number][];
   credentialsSecret: string | undefined;
   untrusted: Box['spec']['untrusted'];
   egress: Box['spec']['egress']['mode'];
@@ -201,6 +205,7 @@ export function projectBox(box: Box): BoxView {
     engine: box.spec.engine,
     endpoint: box.spec.endpoint,
     vendors: box.spec.vendors,
+    trustedHosts: box.spec.egress.trustedHosts ?? [],
     credentialsSecret: box.spec.credentialsSecret,
     untrusted: box.spec.untrusted,
     egress: box.spec.egress.mode,
@@ -208,6 +213,16 @@ export function projectBox(box: Box): BoxView {
     heartbeatSeconds: box.spec.bounds.heartbeatSeconds,
     modelCallSeconds: box.spec.bounds.modelCallSeconds,
   };
+}
+
+/** A catalogue entry: where its MCP server is. */
+export interface ConnectorView {
+  url: string;
+  headers: readonly { name: string; value: string }[];
+}
+
+export function projectConnector({ spec: { remote } }: Connector): ConnectorView {
+  return { url: remote.url, headers: remote.headers };
 }
 
 /** Index of notes and skills: `namespace/agent`. */

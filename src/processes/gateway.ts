@@ -16,6 +16,9 @@ import { loadConnection } from '../kube/kube-config.js';
 import { ServerClock } from '../kube/server-clock.js';
 import { createTransport } from '../kube/transport.js';
 import type { KubeApi } from '../kube/types.js';
+import { systemResolve } from '../net/dial.js';
+import { operatorAddresses, publicAddresses } from '../net/public-address.js';
+import { WebClient } from '../net/web-client.js';
 import { createLogger, type Logger } from '../observability/logger.js';
 import { createHttpMetrics, createKubeMetrics, createRegistry } from '../observability/metrics.js';
 import { startInternalServer, type InternalServer, type Problem } from '../observability/probes.js';
@@ -26,7 +29,15 @@ import { openArchiveReader } from './archive-reader.js';
 export interface GatewayProcessDeps {
   config: Pick<
     GatewayConfig,
-    'releaseNamespace' | 'podName' | 'podUid' | 'podIp' | 'tlsSecretName' | 'gatewaySelector' | 'port' | 'internalPort'
+    | 'releaseNamespace'
+    | 'podName'
+    | 'podUid'
+    | 'podIp'
+    | 'tlsSecretName'
+    | 'gatewaySelector'
+    | 'port'
+    | 'internalPort'
+    | 'clusterCidrs'
   > &
     ModelSettings;
   api: KubeApi;
@@ -52,9 +63,15 @@ export function createGatewayProcess(deps: GatewayProcessDeps): GatewayProcess {
   let draining = false;
   const caches = createGatewayCaches(deps.informer, config);
   const dispatcher = createVendorDispatcher();
+  const web = new WebClient({
+    isPublic: publicAddresses(config.clusterCidrs),
+    isTrusted: operatorAddresses(),
+    resolve: systemResolve,
+  });
   const gateway = createGateway({
     api,
     caches,
+    web,
     models: createModelAccess({ api, clock, log, settings: config, dispatcher }),
     archive: deps.archive,
     self: { gatewayPod: config.podName, gatewayUid: config.podUid, gatewayAddress: addressOf(config) },
@@ -73,7 +90,13 @@ export function createGatewayProcess(deps: GatewayProcessDeps): GatewayProcess {
   const problems = () => [...cacheProblems(caches), ...serverProblems(server)];
   return {
     groups: [
-      { name: 'vendors', runnables: [{ name: 'vendors', start: () => undefined, stop: () => dispatcher.destroy() }] },
+      {
+        name: 'connections',
+        runnables: [
+          { name: 'vendors', start: () => undefined, stop: () => dispatcher.destroy() },
+          { name: 'MCP servers', start: () => undefined, stop: () => web.close() },
+        ],
+      },
       {
         name: 'archive',
         runnables: [{ name: 'archive', start: () => undefined, stop: async () => deps.archive?.close() }],

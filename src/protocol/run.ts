@@ -6,6 +6,7 @@
  *   /internal/v1/runs/{namespace}/{run}/tool     ToolRequest   -> ToolAnswer     (src/protocol/agent-tools.ts)
  *   /internal/v1/runs/{namespace}/{run}/finish   FinishRequest -> FinishAnswer
  *   /gateway/boxwright/v1/chat/completions       OpenAI-compatible; the run comes from the token
+ *   /gateway/mcp/{server}                        MCP (src/protocol/mcp.ts)
  *
  * Every call carries `Authorization: Bearer <projected run token>`. Status codes: 200; 401 bad token; 403 token of
  * another run; 404 unknown run; 409 another pod holds the run, or the same sequence with other content; 410 the run has
@@ -13,6 +14,7 @@
  * Runners outlive upgrades: fields are only ever added.
  */
 import { z } from 'zod';
+import { McpServer } from './mcp.js';
 
 export const PROTOCOL_VERSION = 1;
 
@@ -144,6 +146,10 @@ export const ClaimAnswer = z.object({
   /** The open call, approved: it is executed before the first model call, and its result follows `opening`. */
   approved: z.object({ callId: z.string(), tool: z.string(), input: z.string().describe('JSON') }).optional(),
   abilities: Abilities.optional(),
+  /** MCP servers and connectors of the agent (src/protocol/mcp.ts). Absent from older gateways. */
+  mcpServers: z.array(McpServer).optional(),
+  /** What is not as the agent's settings say; the run records it. Absent from older gateways. */
+  warnings: z.array(z.string()).optional(),
   limits: z.object({ stepLimit: z.int(), executionSeconds: z.int() }),
   intervals: z.object({ heartbeatSeconds: z.int(), reportSeconds: z.int() }),
 });

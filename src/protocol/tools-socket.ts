@@ -13,6 +13,7 @@
  * A frame is a 4-byte big-endian length, then that many bytes of UTF-8 JSON.
  */
 import { z } from 'zod';
+import { exceedsDepth } from './json-depth.js';
 
 /** Largest frame, without its length (DESIGN 7). */
 export const MAX_FRAME_BYTES = 1024 * 1024;
@@ -235,28 +236,10 @@ export class FrameDecoder {
 }
 
 function parseBody(body: Buffer): unknown {
-  if (exceedsDepth(body)) throw new FrameError(`JSON nested deeper than ${MAX_FRAME_DEPTH}`);
+  if (exceedsDepth(body, MAX_FRAME_DEPTH)) throw new FrameError(`JSON nested deeper than ${MAX_FRAME_DEPTH}`);
   try {
     return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body));
   } catch {
     throw new FrameError('a frame that is not JSON');
   }
-}
-
-/** Whether brackets outside strings nest too deep. Looks at bytes, before the parser allocates anything. */
-function exceedsDepth(body: Buffer): boolean {
-  let depth = 0;
-  let inString = false;
-  for (let i = 0; i < body.length; i++) {
-    const byte = body[i];
-    if (inString) {
-      if (byte === 0x5c) i += 1;
-      else if (byte === 0x22) inString = false;
-    } else if (byte === 0x22) inString = true;
-    else if (byte === 0x5b || byte === 0x7b) {
-      depth += 1;
-      if (depth > MAX_FRAME_DEPTH) return true;
-    } else if (byte === 0x5d || byte === 0x7d) depth -= 1;
-  }
-  return false;
 }

@@ -1,5 +1,5 @@
 /** The only file that knows the AI SDK: our {@link Engine} on `generateText`; model-provider.ts makes its models. */
-import { APICallError, generateText, tool, ToolChoiceViolationError } from 'ai';
+import { APICallError, generateText, jsonSchema, tool, ToolChoiceViolationError } from 'ai';
 import type { ContentPart, ModelMessage, ToolSet } from 'ai';
 import type { TranscriptMessage } from '../protocol/run.js';
 import type { Engine, EngineHooks, EngineInput, EngineOutcome, EngineTool, OpenCall, ToolResult } from './engine.js';
@@ -75,7 +75,7 @@ async function generate(input: EngineInput, { loop, fetch, signal }: GenerateCon
 function toSdkTool(definition: EngineTool, loop: Loop, signal: AbortSignal) {
   return tool({
     description: definition.description,
-    inputSchema: definition.input,
+    inputSchema: definition.schema === undefined ? definition.input : jsonSchema(definition.schema),
     execute: (input: unknown, { toolCallId }: { toolCallId: string }) =>
       loop.execute({ callId: toolCallId, tool: definition.name, input }, (arguments_) =>
         definition.execute(arguments_, signal),

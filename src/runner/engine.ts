@@ -33,8 +33,12 @@ export interface EngineTool {
   name: string;
   /** The capability family (spec 2) or what else the tool belongs to. */
   family: string;
+  /** The MCP server that it is of. */
+  server?: string;
   description: string;
   input: z.ZodType;
+  /** What the model is told of the input, as JSON Schema; that of `input` when absent. */
+  schema?: Record<string, unknown>;
   execute(input: Record<string, unknown>, signal: AbortSignal): Promise<ToolResult>;
 }
 

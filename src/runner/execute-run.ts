@@ -12,6 +12,7 @@ import { cutJson, cutText, headOfText, MAX_STORED_INPUT_BYTES, MAX_STORED_RESULT
 import { errorKind } from './log.js';
 import type { RunnerLog } from './log.js';
 import { Reporter } from './reporter.js';
+import type { ConnectedServers } from './mcp/servers.js';
 import { openConversation } from './opening.js';
 import { pendingOf } from './pending.js';
 import { RunRefused } from './run-gateway.js';
@@ -29,7 +30,7 @@ const FINISH_FLOOR_MS = 60_000;
 const TERMINATE_MS = 20_000;
 
 export interface ExecuteDeps {
-  gateway: Pick<RunGateway, 'events' | 'tool' | 'finish'>;
+  gateway: Pick<RunGateway, 'events' | 'tool' | 'finish' | 'mcpFetch'>;
   engine: Engine;
   tools: ToolsClient;
   journal: Journal;
@@ -113,10 +114,17 @@ interface WorkContext {
 }
 
 async function work(claim: ClaimAnswer, { deps, reporter, signal }: WorkContext): Promise<EngineOutcome> {
-  const own = [...agentTools(claim.agent.tools, deps.tools), ...gatewayTools(claim.abilities, deps)];
-  const tools = own.map((tool) => gated(tool, claim.abilities?.approvals));
   const hooks = recordingHooks(reporter, signal);
+  let servers = NO_SERVERS;
   try {
+    servers = await mcpServersOf(claim, deps, signal);
+    for (const text of [...(claim.warnings ?? []), ...servers.warnings]) await hooks.onWarning(text);
+    const own = [
+      ...agentTools(claim.agent.tools, deps.tools),
+      ...gatewayTools(claim.abilities, deps),
+      ...servers.tools,
+    ];
+    const tools = own.map((tool) => gated(tool, claim.abilities?.approvals));
     const opening = await openConversation(claim, { tools: own, hooks, clock: deps.clock, signal });
     return await deps.engine.run(
       {
@@ -137,7 +145,20 @@ async function work(claim: ClaimAnswer, { deps, reporter, signal }: WorkContext)
     deps.log.error({ failure: errorKind(error) }, 'the agent loop failed');
     const message = error instanceof Error ? error.message : 'The agent loop failed.';
     return { reason: 'Aborted', message, output: null, steps: 0 };
+  } finally {
+    await servers.close();
   }
+}
+
+const NO_SERVERS: ConnectedServers = { tools: [], warnings: [], close: () => Promise.resolve() };
+
+/** Their client is loaded only by runs that have servers: the others start without it. */
+async function mcpServersOf(claim: ClaimAnswer, deps: ExecuteDeps, signal: AbortSignal): Promise<ConnectedServers> {
+  const { mcpServers = [] } = claim;
+  if (mcpServers.length === 0) return NO_SERVERS;
+  const { connectServers } = await import('./mcp/servers.js');
+  const { gateway, baseUrl, clock, log } = deps;
+  return connectServers(mcpServers, { fetch: gateway.mcpFetch, gatewayUrl: baseUrl, clock, log }, signal);
 }
 
 /** What the engine tells, as events within the limits of what is stored. */

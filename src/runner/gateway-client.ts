@@ -37,7 +37,13 @@ export interface GatewayClientOptions {
 }
 
 export interface GatewayRequest {
+  /** POST when absent. */
+  method?: 'POST' | 'DELETE';
   path: string;
+  /** Besides those that every request has. */
+  headers?: Readonly<Record<string, string>>;
+  /** True: what may have reached a gateway is not sent again, whatever became of it. */
+  once?: boolean;
   /** JSON. The epoch changes when another pod takes the run over, so the body is made for each attempt. */
   body: (epoch: number) => string;
   /** Ends waiting and sending; `send` then rejects with its reason. */
@@ -53,6 +59,8 @@ export interface GatewayRequest {
 export interface GatewayReply {
   status: number;
   contentType: string;
+  /** `Mcp-Session-Id`. */
+  mcpSession?: string | undefined;
   body: string;
 }
 
@@ -64,6 +72,8 @@ export class GatewayUnreachable extends Error {
 interface Attempt {
   reply?: GatewayReply & { retryAfter: string | undefined };
   failure?: string;
+  /** No answer, and nobody knows whether the request arrived. */
+  uncertain?: boolean;
 }
 
 export class GatewayClient {
@@ -102,8 +112,13 @@ export class GatewayClient {
     let redirects = 0;
     for (let failures = 0; ;) {
       request.signal.throwIfAborted();
-      const { reply, failure } = await this.#attempt(request);
+      const { reply, failure, uncertain } = await this.#attempt(request);
       request.signal.throwIfAborted();
+      if (request.once === true && uncertain === true) {
+        throw new GatewayUnreachable(
+          `The connection to the gateway broke (${failure}); the request may have been served.`,
+        );
+      }
       if (reply !== undefined && reply.status === 421 && redirects < MAX_REDIRECTS && this.#follow(reply.body)) {
         redirects += 1;
         continue;
@@ -147,8 +162,9 @@ export class GatewayClient {
     const target = usePin ? `${this.#options.url.protocol}//${this.#pinned}` : this.#options.url.origin;
     const timeout = new AbortController();
     const cancelTimeout = this.#options.clock.after(request.attemptMs, () => timeout.abort());
+    const progress = { connected: false };
     try {
-      const reply = await this.#post(new URL(request.path, target), request, timeout.signal);
+      const reply = await this.#post(new URL(request.path, target), request, { timeout: timeout.signal, progress });
       // A pod that is pinned but drains answers 503: the Service knows one that is ready.
       this.#avoidPin = usePin && reply.status === 503;
       // Served by a pod behind the Service: it took the run over, and the old pin is history.
@@ -156,22 +172,27 @@ export class GatewayClient {
       return { reply };
     } catch (error) {
       this.#avoidPin = usePin;
-      return { failure: timeout.signal.aborted ? 'timeout' : errorKind(error) };
+      return { failure: timeout.signal.aborted ? 'timeout' : errorKind(error), uncertain: progress.connected };
     } finally {
       cancelTimeout();
     }
   }
 
-  async #post(url: URL, request: GatewayRequest, timeout: AbortSignal): Promise<NonNullable<Attempt['reply']>> {
+  async #post(
+    url: URL,
+    request: GatewayRequest,
+    { timeout, progress }: { timeout: AbortSignal; progress: { connected: boolean } },
+  ): Promise<NonNullable<Attempt['reply']>> {
     const token = (await this.#options.readToken()).trim();
     const body = Buffer.from(request.body(this.#epoch), 'utf8');
     const send = url.protocol === 'https:' ? httpsRequest : httpRequest;
     return new Promise((resolve, reject) => {
       const outgoing = send(url, {
-        method: 'POST',
+        method: request.method ?? 'POST',
         agent: this.#agent,
         signal: AbortSignal.any([request.signal, timeout]),
         headers: {
+          ...request.headers,
           authorization: `Bearer ${token}`,
           'content-type': 'application/json',
           'content-length': body.length,
@@ -179,9 +200,13 @@ export class GatewayClient {
       });
       const connecting = this.#options.clock.after(CONNECT_MS, () => outgoing.destroy(connectTimeout()));
       const secured = url.protocol === 'https:' ? 'secureConnect' : 'connect';
+      const onConnected = () => {
+        progress.connected = true;
+        connecting();
+      };
       outgoing.on('socket', (socket) => {
-        if (outgoing.reusedSocket || !socket.connecting) connecting();
-        else socket.once(secured, connecting);
+        if (outgoing.reusedSocket || !socket.connecting) onConnected();
+        else socket.once(secured, onConnected);
       });
       outgoing.on('error', (error) => {
         connecting();
@@ -212,6 +237,7 @@ async function collect(incoming: IncomingMessage): Promise<NonNullable<Attempt['
   return {
     status: incoming.statusCode ?? 0,
     contentType: incoming.headers['content-type'] ?? '',
+    mcpSession: [incoming.headers['mcp-session-id']].flat()[0],
     retryAfter: incoming.headers['retry-after'],
     body: Buffer.concat(chunks).toString('utf8'),
   };

@@ -9,6 +9,9 @@ import type { GatewayClient, GatewayReply } from './gateway-client.js';
 const REPORT_ATTEMPT_MS = 15_000;
 /** One model call with all its attempts (DESIGN 4, Bounds). */
 const MODEL_CALL_MS = 600_000;
+/** One message to an MCP server, above the gateway's own bound; and how long a gateway is looked for. */
+const MCP_MESSAGE_MS = 100_000;
+const MCP_GIVE_UP_MS = 30_000;
 /** A token that was just renewed may be refused for a moment; a gateway that starts may answer 500. */
 const REPORT_RETRIES = [401, 500, 502, 504];
 const MODEL_RETRIES = [502, 504];
@@ -44,6 +47,8 @@ export interface RunGateway {
   ): Promise<FinishAnswer>;
   /** The `fetch` of a model's SDK: POST only, answers are read whole. */
   modelFetch: typeof globalThis.fetch;
+  /** The `fetch` of a client of MCP over HTTP: answers are read whole, a message is never sent twice. */
+  mcpFetch: typeof globalThis.fetch;
 }
 
 export interface RunIdentity {
@@ -88,6 +93,7 @@ export function createRunGateway(client: GatewayClient, identity: RunIdentity, c
       return FinishAnswer.parse(await report('finish', request)(signal, giveUpAt));
     },
     modelFetch: (input, init) => modelFetch(client, clock, input, init),
+    mcpFetch: (input, init) => mcpFetch(client, clock, input, init),
   };
 }
 
@@ -115,4 +121,36 @@ async function modelFetch(
     retryOn: MODEL_RETRIES,
   });
   return new Response(reply.body, { status: reply.status, headers: { 'content-type': reply.contentType } });
+}
+
+async function mcpFetch(
+  client: GatewayClient,
+  clock: Clock,
+  input: Parameters<typeof fetch>[0],
+  init: Parameters<typeof fetch>[1],
+): Promise<Response> {
+  const method = init?.method ?? 'GET';
+  // What a server says by itself is for nobody here; clients take this for a server that says nothing.
+  if (method !== 'POST' && method !== 'DELETE') return new Response(null, { status: 405 });
+  const body = typeof init?.body === 'string' ? init.body : '';
+  const url = new URL(input instanceof Request ? input.url : input);
+  const reply = await client.send({
+    method,
+    path: url.pathname,
+    headers: mcpHeaders(new Headers(init?.headers)),
+    body: () => body,
+    signal: init?.signal ?? new AbortController().signal,
+    giveUpAt: clock.monotonic() + MCP_GIVE_UP_MS,
+    attemptMs: MCP_MESSAGE_MS,
+    // The gateway's own: what a server answers never comes with this status.
+    retryOn: [401],
+    once: true,
+  });
+  const session = reply.mcpSession === undefined ? {} : { 'mcp-session-id': reply.mcpSession };
+  const headers = { 'content-type': reply.contentType, ...session };
+  return new Response(reply.body === '' ? null : reply.body, { status: reply.status, headers });
+}
+
+function mcpHeaders(given: Headers): Record<string, string> {
+  return Object.fromEntries([...given].filter(([name]) => name.startsWith('mcp-')));
 }

@@ -155,6 +155,7 @@ function checkUrl(at: string, url: string | undefined): string {
   if (!plain.startsWith('https://') || /\s/.test(plain) || hostOf(plain) === undefined) {
     throw new UserError(`argument "${at}" must be an address that begins with https://`);
   }
+  if (hostOf(url) === undefined) throw new UserError(`argument "${at}" must not hold a reference in its host`);
   const { username, password } = new URL(plain);
   if (username !== '' || password !== '') {
     throw new UserError(`argument "${at}" must not hold a user name or password: use a header with a reference`);

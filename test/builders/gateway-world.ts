@@ -25,6 +25,7 @@ import {
   createVendorDispatcher,
   type ModelSettings,
 } from '../../src/gateway/vendors/model-access.js';
+import type { WebClient } from '../../src/net/web-client.js';
 import { Jobs, Pods, TokenReviews, type TokenReview } from '../../src/kube/core-types.js';
 import type { CallOptions } from '../../src/kube/types.js';
 import { createLogger } from '../../src/observability/logger.js';
@@ -116,6 +117,8 @@ export interface RawCall {
 }
 
 export interface WorldOptions {
+  /** To MCP servers; a world without it has none. */
+  web?: Pick<WebClient, 'request'>;
   /** Settings of the installation about models. */
   models?: Partial<ModelSettings>;
   box?: Record<string, unknown>;
@@ -131,11 +134,13 @@ export class GatewayWorld {
   readonly dispatcher = createVendorDispatcher();
   readonly #models: Partial<ModelSettings>;
   readonly #archive: ArchiveReader | undefined;
+  readonly #web: Pick<WebClient, 'request'>;
   #gateways = 0;
 
   constructor(options: WorldOptions = {}) {
     this.#models = options.models ?? {};
     this.#archive = options.archive;
+    this.#web = options.web ?? { request: () => Promise.reject(new Error('this world has no MCP servers')) };
     this.api.seed(Boxes, {
       apiVersion: '',
       kind: '',
@@ -187,6 +192,7 @@ export class GatewayWorld {
         dispatcher: this.dispatcher,
       }),
       archive: this.#archive,
+      web: this.#web,
       clock: this.clock,
       metrics: createGatewayMetrics(registry),
       httpMetrics: createHttpMetrics(registry),

@@ -128,6 +128,7 @@ async function startGateway(name: string): Promise<RunningGateway> {
       tlsSecretName: 'boxwright-gateway-tls',
       gatewaySelector: 'app.kubernetes.io/name=boxwright,app.kubernetes.io/component=gateway',
       modelBaseUrls: {},
+      clusterCidrs: [],
       modelPricesConfigMap: 'boxwright-model-prices',
       port: 0,
       internalPort: 0,

@@ -2,12 +2,9 @@
  * Tools of agents that the control plane executes (src/protocol/agent-tools.ts). Everything is checked here at each call:
  * the run's pod, the agent's families, the input. What the runner offers to the model decides nothing.
  */
-import { objectKey } from '../../api/meta.js';
 import { isTerminal } from '../../api/run-status.js';
-import type { AgentRun } from '../../api/v1alpha1/agent-run.js';
 import type { Cache } from '../../kube/types.js';
 import { AGENT_TOOLS, isAgentTool, type AgentToolInput, type AgentToolName } from '../../protocol/agent-tools.js';
-import { needsApproval } from '../../protocol/approvals.js';
 import type { ToolAnswer, ToolRequest } from '../../protocol/run.js';
 import type { RunIdentity } from '../auth/run-authenticator.js';
 import { GatewayError, runEnded } from '../errors.js';
@@ -17,14 +14,14 @@ import type { Pinning } from '../runs/pinning.js';
 import type { RunStore } from '../runs/run-store.js';
 import type { ServedRun } from '../runs/served-runs.js';
 import type { AgentView } from '../views.js';
-import { policyOf, useApproval } from './approvals.js';
+import { isAllowed } from './allowed-calls.js';
 import type { AgentCalls } from './agent-calls.js';
 import type { AbilitiesReader } from './abilities.js';
 import type { MemoryTools } from './memory-tools.js';
 import type { SelfServers } from './self-servers.js';
 import type { SelfTools } from './self-tools.js';
 import type { SkillTools } from './skill-tools.js';
-import { ToolRefusal, refusal, type ToolContext } from './tool-context.js';
+import { ToolRefusal, agentOf, refusal, type ToolContext } from './tool-context.js';
 
 export interface AgentToolsOptions {
   store: RunStore;
@@ -43,12 +40,6 @@ export interface AgentToolsOptions {
 type Tools = {
   [Name in AgentToolName]: (input: AgentToolInput<Name>, context: ToolContext) => ToolAnswer | Promise<ToolAnswer>;
 };
-
-interface ApprovedCall {
-  tool: AgentToolName;
-  input: unknown;
-  call: number;
-}
 
 /** The latest call of a run and its answer, for a runner that did not hear it. */
 interface Answered {
@@ -95,7 +86,7 @@ export class AgentTools {
   async #execute(served: ServedRun, request: ToolRequest): Promise<ToolAnswer> {
     const run = await this.#options.store.find(served.ref);
     if (isTerminal(run)) throw runEnded(run.status?.phase);
-    const agent = this.#agentOf(run);
+    const agent = agentOf(run, this.#options.agents);
     if (agent === undefined) return refusal('this agent is being deleted');
     const { tool } = request;
     const { namespace } = served.ref;
@@ -111,7 +102,8 @@ export class AgentTools {
       return refusal(`the input does not fit the tool ${tool}: ${problems.join('; ')}`);
     }
     const context = { namespace, run, served, agent, box, call: request.call };
-    if (!(await this.#isAllowed(context, { tool, input: request.input, call: request.call }))) {
+    const asked = { run, agent, box, tool: { name: tool, family: AGENT_TOOLS[tool].family } };
+    if (!(await isAllowed(this.#options.store, { ...asked, input: request.input, call: request.call }))) {
       return refusal(`the call of ${tool} needs the approval of a person, and this run has none for it`);
     }
     const execute = this.#tools[tool] as (input: unknown, context: ToolContext) => ToolAnswer | Promise<ToolAnswer>;
@@ -121,30 +113,5 @@ export class AgentTools {
       if (error instanceof ToolRefusal) return refusal(error.message);
       throw error;
     }
-  }
-
-  /** Uses the approval of the run up if the call needs one: single use, bound to tool and arguments. */
-  async #isAllowed({ run, agent, box }: ToolContext, call: ApprovedCall): Promise<boolean> {
-    const tool = { name: call.tool, family: AGENT_TOOLS[call.tool].family };
-    if (!needsApproval(tool, policyOf(run, agent, box))) return true;
-    let allowed = false;
-    const ref = { namespace: run.metadata.namespace ?? '', name: run.metadata.name };
-    await this.#options.store.update(ref, (current) => {
-      const used = useApproval(current, call);
-      allowed = used !== undefined;
-      return used === undefined || used === current.status?.approvals
-        ? undefined
-        : { ...current.status, phase: 'running', approvals: used };
-    });
-    return allowed;
-  }
-
-  /** The agent of the run, and not a namesake that was made later. */
-  #agentOf(run: AgentRun): AgentView | undefined {
-    const agent = this.#options.agents.get(
-      objectKey({ namespace: run.metadata.namespace ?? '', name: run.spec.agent }),
-    );
-    const uid = run.spec.agentUid ?? run.status?.agentUid;
-    return uid === undefined || agent?.uid === uid ? agent : undefined;
   }
 }

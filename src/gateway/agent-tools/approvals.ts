@@ -42,14 +42,17 @@ const MAX_ALWAYS = 64;
  */
 export function useApproval(
   { status }: Pick<AgentRun, 'status'>,
-  { tool, input, call }: { tool: string; input: unknown; call: number },
+  { tool, input, call }: { tool: string; input: unknown; call: number | undefined },
 ): RunApprovals | undefined {
   const { approvals } = status ?? {};
   const approved = approvals?.call;
   if (approved === undefined || approved.tool !== tool || approved.sha256 !== digestOf(input)) return undefined;
   if (approved.usedBy !== undefined) return approved.usedBy === call ? approvals : undefined;
-  return { ...approvals, call: { ...approved, usedBy: call } };
+  return { ...approvals, call: { ...approved, usedBy: call ?? UNNUMBERED } };
 }
+
+/** A call without a number cannot be told from a second one, so none uses the approval again. */
+const UNNUMBERED = 1;
 
 /** Order of keys counts: the arguments come back as they were written. */
 function digestOf(input: unknown): string {

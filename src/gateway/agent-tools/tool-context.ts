@@ -1,5 +1,7 @@
 /** What every tool of the gateway gets, and how it says no. */
+import { objectKey } from '../../api/meta.js';
 import type { AgentRun } from '../../api/v1alpha1/agent-run.js';
+import type { Cache } from '../../kube/types.js';
 import type { ToolAnswer } from '../../protocol/run.js';
 import type { ServedRun } from '../runs/served-runs.js';
 import type { AgentView, BoxView } from '../views.js';
@@ -33,4 +35,11 @@ export function refusal(error: string): ToolAnswer {
 /** Whether the run came from outside (DESIGN 4, Trust of a run). */
 export function isUntrusted({ status }: Pick<AgentRun, 'status'>): boolean {
   return status?.untrusted === true;
+}
+
+/** The agent of the run, and not a namesake that was made later. */
+export function agentOf(run: AgentRun, agents: Pick<Cache<AgentView>, 'get'>): AgentView | undefined {
+  const agent = agents.get(objectKey({ namespace: run.metadata.namespace ?? '', name: run.spec.agent }));
+  const uid = run.spec.agentUid ?? run.status?.agentUid;
+  return uid === undefined || agent?.uid === uid ? agent : undefined;
 }

@@ -8,11 +8,13 @@ import { z } from 'zod';
 import { KubeApiError, KubeConnectionError } from '../../kube/errors.js';
 import type { Logger } from '../../observability/logger.js';
 import type { HttpMetrics } from '../../observability/metrics.js';
+import { MAX_MCP_MESSAGE_BYTES, MAX_MCP_MESSAGE_DEPTH } from '../../protocol/mcp.js';
 import { ClaimRequest, EventsRequest, FinishRequest, ToolRequest, type RunEvent } from '../../protocol/run.js';
 import type { Clock } from '../../runtime/clock.js';
 import type { AgentTools } from '../agent-tools/agent-tools.js';
 import type { RunAuthenticator, RunIdentity } from '../auth/run-authenticator.js';
 import { GatewayError, tryAgain } from '../errors.js';
+import type { McpCalls } from '../mcp/mcp-calls.js';
 import type { AnswerSink } from '../models/answer-sink.js';
 import type { ModelCalls } from '../models/model-calls.js';
 import type { Claims } from '../runs/claims.js';
@@ -36,6 +38,7 @@ export interface GatewayHandlerOptions {
   tools: Pick<AgentTools, 'call'>;
   finisher: Pick<RunFinisher, 'finish'>;
   models: Pick<ModelCalls, 'call'>;
+  mcp: Pick<McpCalls, 'call'>;
   /** True while the process stops: runners go to another pod. */
   isDraining: () => boolean;
   clock: Clock;
@@ -69,14 +72,30 @@ export class GatewayHandler {
   async #answer(route: Route, request: IncomingMessage, response: ServerResponse): Promise<void> {
     if (this.#options.isDraining()) throw tryAgain('this gateway pod is stopping', 1);
     if (route.kind === 'none') throw new GatewayError(404, 'there is no such call');
-    if (request.method !== 'POST') throw new GatewayError(405, 'use POST', { type: 'MethodNotAllowed' });
+    const allowed = methodsOf(route);
+    if (!allowed.includes(request.method ?? '')) {
+      throw new GatewayError(405, `use ${allowed.join(' or ')}`, { type: 'MethodNotAllowed' });
+    }
     const identity = await this.#options.authenticator.authenticate(tokenOf(route, request.headers));
     if (route.kind === 'run') return sendJson(response, 200, await this.#runCall(route, identity, request));
     const gone = new AbortController();
     response.once('close', () => gone.abort());
+    if (route.kind === 'mcp') return this.#mcpCall({ route, identity, signal: gone.signal }, request, response);
     const body = await readJson(request, MAX_MODEL_BYTES);
     const call = { identity, provider: route.provider, path: route.path, body, signal: gone.signal };
     await this.#options.models.call(call, sinkOf(response, gone.signal));
+    response.end();
+  }
+
+  async #mcpCall(
+    { route, identity, signal }: { route: Extract<Route, { kind: 'mcp' }>; identity: RunIdentity; signal: AbortSignal },
+    request: IncomingMessage,
+    response: ServerResponse,
+  ): Promise<void> {
+    const isPost = request.method === 'POST';
+    const body = isPost ? await readJson(request, MAX_MCP_MESSAGE_BYTES, MAX_MCP_MESSAGE_DEPTH) : undefined;
+    const call = { identity, server: route.server, body, headers: request.headers, signal };
+    await this.#options.mcp.call(call, sinkOf(response, signal));
     response.end();
   }
 
@@ -118,13 +137,13 @@ export class GatewayHandler {
       return;
     }
     if (known.retryAfterSeconds !== undefined) response.setHeader('retry-after', String(known.retryAfterSeconds));
-    if (known.status === 405) response.setHeader('allow', 'POST');
+    if (known.status === 405) response.setHeader('allow', methodsOf(route).join(', '));
     // The rest of the body is not read.
     if (known.status === 413) response.setHeader('connection', 'close');
     // Another pod's address reads the same on every route: the runner follows it before it looks at the call.
-    const isModel = route.kind === 'model' && known.status !== 421;
+    const isTyped = (route.kind === 'model' || route.kind === 'mcp') && known.status !== 421;
     sendJson(response, known.status, {
-      error: isModel ? { type: known.type, message: known.message } : known.message,
+      error: isTyped ? { type: known.type, message: known.message } : known.message,
       ...known.fields,
     });
   }
@@ -141,6 +160,11 @@ function asGatewayError(error: unknown): GatewayError {
     return tryAgain('the Kubernetes API server did not take the write or read');
   }
   return new GatewayError(500, 'internal error', { type: 'InternalError' });
+}
+
+/** A session of an MCP server can be ended. Its own messages, which GET is for, are not taken. */
+function methodsOf(route: Route): readonly string[] {
+  return route.kind === 'mcp' ? ['POST', 'DELETE'] : ['POST'];
 }
 
 /** Sequences rise within a report. */
@@ -164,8 +188,8 @@ function tokenOf(route: Route, headers: IncomingMessage['headers']): string | un
 
 function sinkOf(response: ServerResponse, gone: AbortSignal): AnswerSink {
   return {
-    start(status, contentType) {
-      response.writeHead(status, { 'content-type': contentType, 'cache-control': 'no-cache' });
+    start(status, contentType, headers = {}) {
+      response.writeHead(status, { ...headers, 'content-type': contentType, 'cache-control': 'no-cache' });
     },
     async write(piece) {
       if (response.write(piece) || gone.aborted) return;

@@ -57,6 +57,8 @@ test('the claim answers with everything the run needs, writes one status and rea
       skills: [],
       approvals: { required: ['self'], always: [] },
     },
+    mcpServers: [],
+    warnings: [],
     limits: { stepLimit: 7, executionSeconds: 60 },
     intervals: { heartbeatSeconds: 4, reportSeconds: 5 },
   });

@@ -11,6 +11,7 @@ import { approvalsOf } from '../agent-tools/approvals.js';
 import type { AbilitiesReader } from '../agent-tools/abilities.js';
 import type { RunIdentity } from '../auth/run-authenticator.js';
 import { GatewayError, runEnded } from '../errors.js';
+import type { ClaimServers } from '../mcp/claim-servers.js';
 import type { GatewayMetrics } from '../metrics.js';
 import { isCancelRequested } from './reports.js';
 import { answerOf, modelOf } from './claim-answer.js';
@@ -29,6 +30,7 @@ export interface ClaimsOptions {
   inputs: Pick<ClaimInputs, 'gather'>;
   finisher: Pick<RunFinisher, 'refuse'>;
   abilities: Pick<AbilitiesReader, 'of'>;
+  mcpServers: Pick<ClaimServers, 'of'>;
   metrics: Pick<GatewayMetrics, 'claimed'>;
 }
 
@@ -49,11 +51,14 @@ export class Claims {
     if (known.status?.claim === undefined) expectClaimable(known);
     else await this.#options.pinning.resolve(identity);
     const input = await this.#inputOf(known, identity);
+    // Before the claim: a Secret that cannot be read now must not leave a claimed run behind.
+    const mcp = await this.#options.mcpServers.of(input.agent);
     const claimedNow = known.status?.claim === undefined && (await this.#pin(identity, input));
     const served = await this.#options.pinning.resolve(identity);
     if (claimedNow) this.#options.served.startLog(served);
     const run = await store.find(ref);
-    return { ...answerOf(run, input), abilities: this.#options.abilities.of(run, input.agent, input.box) };
+    const abilities = this.#options.abilities.of(run, input.agent, input.box);
+    return { ...answerOf(run, input), abilities, ...mcp };
   }
 
   /** True when this call claimed the run; otherwise somebody else did meanwhile, and the pin says who. */

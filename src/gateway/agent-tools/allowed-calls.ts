@@ -1,0 +1,32 @@
+/** Whether a run may make a call now: the agent's policy, and an approval that is used up by it. */
+import type { AgentRun } from '../../api/v1alpha1/agent-run.js';
+import { needsApproval, type ApprovableTool } from '../../protocol/approvals.js';
+import type { RunStore } from '../runs/run-store.js';
+import type { AgentView, BoxView } from '../views.js';
+import { policyOf, useApproval } from './approvals.js';
+
+export interface AskedCall {
+  run: AgentRun;
+  agent: AgentView;
+  box: BoxView;
+  tool: ApprovableTool;
+  input: unknown;
+  /** Number of the call in its run; undefined for one that is never repeated. */
+  call?: number;
+}
+
+/** Uses the approval of the run up if the call needs one: single use, bound to tool and arguments. */
+export async function isAllowed(store: Pick<RunStore, 'update'>, asked: AskedCall): Promise<boolean> {
+  const { run, agent, box, tool, input, call } = asked;
+  if (!needsApproval(tool, policyOf(run, agent, box))) return true;
+  let allowed = false;
+  const ref = { namespace: run.metadata.namespace ?? '', name: run.metadata.name };
+  await store.update(ref, (current) => {
+    const used = useApproval(current, { tool: tool.name, input, call });
+    allowed = used !== undefined;
+    return used === undefined || used === current.status?.approvals
+      ? undefined
+      : { ...current.status, phase: 'running', approvals: used };
+  });
+  return allowed;
+}

@@ -1,0 +1,58 @@
+/** What a claim tells the runner about the MCP servers of its agent: no address, no header, no credential of one over HTTP. */
+import { referencesIn } from '../../api/credentials.js';
+import type { Cache } from '../../kube/types.js';
+import { mcpPath, type McpServer } from '../../protocol/mcp.js';
+import type { ClaimAnswer } from '../../protocol/run.js';
+import type { AgentView, ConnectorView } from '../views.js';
+import { SecretRefusal, type AgentSecrets, type Filled } from './agent-secret.js';
+import { serversOf, type StdioServer } from './server-list.js';
+
+export interface ClaimServersOptions {
+  connectors: Pick<Cache<ConnectorView>, 'get'>;
+  secrets: Pick<AgentSecrets, 'forTools'>;
+}
+
+export class ClaimServers {
+  constructor(private readonly options: ClaimServersOptions) {}
+
+  /** One read at most, when a stdio server has a reference. */
+  async of(agent: AgentView): Promise<Required<Pick<ClaimAnswer, 'mcpServers' | 'warnings'>>> {
+    const { servers, warnings } = serversOf(agent, this.options.connectors);
+    const secret = this.#secretOf(agent);
+    const mcpServers: McpServer[] = [];
+    for (const server of servers) {
+      if (server.transport === 'http') {
+        mcpServers.push({ name: server.name, transport: 'http', path: mcpPath(server.name) });
+        continue;
+      }
+      try {
+        mcpServers.push(filled(server, needsSecret(server) ? await secret() : NOTHING));
+      } catch (error) {
+        if (!(error instanceof SecretRefusal)) throw error;
+        warnings.push(`MCP server ${server.name} is left out: ${error.message}.`);
+      }
+    }
+    return { mcpServers, warnings };
+  }
+
+  #secretOf(agent: AgentView): () => Promise<Filled> {
+    let read: Promise<Filled> | undefined;
+    return () => (read ??= this.options.secrets.forTools(agent));
+  }
+}
+
+const NOTHING: Filled = { fill: (text) => text, values: [] };
+
+function needsSecret({ args, env }: StdioServer): boolean {
+  return referencesIn([...args, ...env.map(({ value }) => value)]).length > 0;
+}
+
+function filled({ name, command, args, env }: StdioServer, secret: Filled): McpServer {
+  return {
+    name,
+    transport: 'stdio',
+    command,
+    args: args.map((text) => secret.fill(text)),
+    env: Object.fromEntries(env.map((variable) => [variable.name, secret.fill(variable.value)])),
+  };
+}

@@ -1,0 +1,241 @@
+/**
+ * One message to an MCP server and what it answers (DESIGN 4). Addresses were set by users and servers are hostile: the
+ * dialer checks the address, no redirect is followed, time and size are bounded, and only JSON-RPC goes back.
+ */
+import type { Readable } from 'node:stream';
+import { AddressRefusedError } from '../../net/dial.js';
+import { UrlRefusedError, type TrustedHost, type WebClient, type WebResponse } from '../../net/web-client.js';
+import { exceedsDepth } from '../../protocol/json-depth.js';
+import { MAX_MCP_ANSWER_BYTES } from '../../protocol/mcp.js';
+import { boundedSignal, type BoundedSignal } from '../../runtime/bounded-signal.js';
+import type { Clock } from '../../runtime/clock.js';
+import { GatewayError, runEnded } from '../errors.js';
+import type { CallResult } from '../metrics.js';
+import type { AnswerSink } from '../models/answer-sink.js';
+import type { McpMessage } from './message.js';
+import { SseMessages } from './sse.js';
+
+/** Above what a runner waits for a call. */
+const CALL_MS = 90_000;
+const MAX_ANSWER_DEPTH = 128;
+const MAX_REFUSAL_BYTES = 64 * 1024;
+const SESSION = /^[\x21-\x7e]{1,1024}$/;
+/** Statuses of the gateway's own that a runner takes for "ask again". */
+const OWN_STATUSES: ReadonlySet<number> = new Set([421, 429]);
+
+export interface McpTarget {
+  /** For messages. */
+  server: string;
+  box: string;
+  url: URL;
+  headers: Readonly<Record<string, string>>;
+  trusted: TrustedHost | undefined;
+  /** Takes credentials out of a JSON text. */
+  redact: (json: string) => string;
+}
+
+export interface McpExchange {
+  target: McpTarget;
+  /** Undefined ends the session (DELETE). */
+  message: McpMessage | undefined;
+  /** Of MCP, as the runner sent them. */
+  headers: Readonly<Record<string, string>>;
+  signal: AbortSignal;
+  sink: AnswerSink;
+  result: { value: CallResult };
+}
+
+export interface McpRelayOptions {
+  clock: Clock;
+  web: Pick<WebClient, 'request'>;
+}
+
+export class McpRelay {
+  constructor(private readonly options: McpRelayOptions) {}
+
+  /** Resolves when the answer is written to the sink. Rejects with 400 (refused), 4xx of the server, or 502. */
+  async exchange(exchange: McpExchange): Promise<void> {
+    const bound = boundedSignal(this.options.clock, CALL_MS, exchange.signal);
+    exchange.result.value = 'aborted';
+    try {
+      const response = await this.#send(exchange, bound.signal);
+      // A body that is not read to its end must not hold the connection.
+      response.body.on('error', () => undefined);
+      try {
+        await answer(exchange, response, bound);
+      } finally {
+        response.body.destroy();
+      }
+    } catch (error) {
+      if (exchange.signal.aborted) throw runEnded('the call was cut');
+      exchange.result.value = error instanceof GatewayError && error.type === 'McpRefused' ? 'refused' : 'failed';
+      if (error instanceof GatewayError) throw error;
+      throw failed(exchange.target, bound.expired ? tooSlow() : `gave no answer (${codeOf(error)})`);
+    } finally {
+      bound.dispose();
+    }
+  }
+
+  async #send({ target, message, headers }: McpExchange, signal: AbortSignal): Promise<WebResponse> {
+    const { url, trusted, server, box } = target;
+    const common = { url, trusted, signal };
+    try {
+      if (message === undefined) {
+        return await this.options.web.request({
+          ...common,
+          method: 'DELETE',
+          headers: { ...target.headers, ...headers },
+        });
+      }
+      return await this.options.web.request({
+        ...common,
+        method: 'POST',
+        headers: {
+          'user-agent': 'boxwright',
+          ...target.headers,
+          ...headers,
+          'content-type': 'application/json',
+          accept: 'application/json, text/event-stream',
+        },
+        body: message.json,
+      });
+    } catch (error) {
+      if (!(error instanceof AddressRefusedError) && !(error instanceof UrlRefusedError)) throw error;
+      const hint = `use a public https address, or name ${url.host} in spec.egress.trustedHosts of Box ${box}`;
+      throw refused(server, `is not connected to: ${error.message}; ${hint}`);
+    }
+  }
+}
+
+async function answer(exchange: McpExchange, response: WebResponse, bound: BoundedSignal): Promise<void> {
+  const { target, message, sink, result } = exchange;
+  const { status } = response;
+  if (status < 200 || status >= 300) throw await refusalOf(exchange, response);
+  const session = response.header('mcp-session-id') ?? '';
+  const headers = SESSION.test(session) ? { 'mcp-session-id': session } : undefined;
+  const type = response.header('content-type') ?? '';
+  if (message?.id === undefined) {
+    sink.start(202, 'application/json', headers);
+  } else if (type.startsWith('application/json')) {
+    const json = checkedJson(await readText(response.body, MAX_MCP_ANSWER_BYTES, target));
+    if (json === undefined) throw failed(target, 'answered something that is not JSON');
+    sink.start(200, 'application/json', headers);
+    await sink.write(target.redact(json));
+  } else if (type.startsWith('text/event-stream')) {
+    sink.start(200, 'text/event-stream', headers);
+    await relayEvents(exchange, { id: message.id, response, bound });
+  } else throw failed(target, 'answered neither JSON nor an event stream');
+  result.value = 'answered';
+}
+
+interface Streaming {
+  id: string | number;
+  response: WebResponse;
+  bound: BoundedSignal;
+}
+
+/**
+ * Each message as it comes, until the one that answers. What goes wrong on the way is told as the answer: the status has
+ * left already.
+ */
+async function relayEvents({ target, sink, signal }: McpExchange, { id, response, bound }: Streaming): Promise<void> {
+  const events = new SseMessages();
+  let bytes = 0;
+  let problem = 'ended its answer before the result';
+  try {
+    for await (const piece of response.body as AsyncIterable<Uint8Array>) {
+      bytes += piece.length;
+      if (bytes > MAX_MCP_ANSWER_BYTES) {
+        problem = tooLarge();
+        break;
+      }
+      for (const data of events.read(piece)) {
+        const json = checkedJson(data);
+        if (json === undefined) continue;
+        await sink.write(`event: message\ndata: ${target.redact(json)}\n\n`);
+        if (isAnswer(json, id)) return;
+      }
+    }
+  } catch (error) {
+    if (signal.aborted) throw error;
+    problem = bound.expired ? tooSlow() : 'broke its answer off';
+  }
+  const error = { code: -32000, message: `MCP server ${target.server} ${problem}.` };
+  await sink.write(`event: message\ndata: ${JSON.stringify({ jsonrpc: '2.0', id, error })}\n\n`);
+}
+
+/** The same JSON in one spelling, or undefined when it is none. */
+function checkedJson(text: string): string | undefined {
+  if (exceedsDepth(Buffer.from(text), MAX_ANSWER_DEPTH)) return undefined;
+  try {
+    return JSON.stringify(JSON.parse(text));
+  } catch {
+    return undefined;
+  }
+}
+
+function isAnswer(json: string, id: string | number): boolean {
+  const message = JSON.parse(json) as { id?: unknown; method?: unknown } | null;
+  return message !== null && message.id === id && message.method === undefined;
+}
+
+/** What the server says besides an answer: JSON-RPC errors go on, other texts do not. */
+async function refusalOf({ target }: McpExchange, response: WebResponse): Promise<GatewayError> {
+  const { status } = response;
+  if (status < 400) return failed(target, `answered with a redirect (HTTP ${status}), which is not followed`);
+  if (status === 401 || status === 403) {
+    return refused(target.server, `did not accept the credentials (HTTP ${status}): check Secret <agent>-secrets`);
+  }
+  if (status >= 500) return failed(target, `answered HTTP ${status}`);
+  const text = await readText(response.body, MAX_REFUSAL_BYTES, target).catch(() => '');
+  const fields = rpcErrorIn(target.redact(checkedJson(text) ?? ''));
+  return new GatewayError(
+    OWN_STATUSES.has(status) ? 400 : status,
+    `MCP server ${target.server} answered HTTP ${status}`,
+    {
+      type: 'McpError',
+      fields,
+    },
+  );
+}
+
+/** The fields of a JSON-RPC error, which then are the whole answer. */
+function rpcErrorIn(json: string): Record<string, unknown> {
+  if (json === '') return {};
+  const message = JSON.parse(json) as { jsonrpc?: unknown; id?: unknown; error?: { code?: unknown } } | null;
+  if (message?.jsonrpc !== '2.0' || typeof message.error?.code !== 'number') return {};
+  return { jsonrpc: '2.0', id: message.id ?? null, error: message.error };
+}
+
+async function readText(body: Readable, maxBytes: number, target: McpTarget): Promise<string> {
+  const pieces: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const piece of body as AsyncIterable<Uint8Array>) {
+    bytes += piece.length;
+    if (bytes > maxBytes) throw failed(target, tooLarge());
+    pieces.push(piece);
+  }
+  return Buffer.concat(pieces).toString('utf8');
+}
+
+function tooLarge(): string {
+  return `answered more than ${MAX_MCP_ANSWER_BYTES / 1024 / 1024} MiB`;
+}
+
+function tooSlow(): string {
+  return `did not finish its answer within ${CALL_MS / 1000} seconds`;
+}
+
+/** The gateway does not ask the server, or the server does not let it. */
+export function refused(server: string, what: string): GatewayError {
+  return new GatewayError(400, `MCP server ${server} ${what}`, { type: 'McpRefused' });
+}
+
+function failed({ server }: Pick<McpTarget, 'server'>, what: string): GatewayError {
+  return new GatewayError(502, `MCP server ${server} ${what}`, { type: 'McpFailed' });
+}
+
+function codeOf(error: unknown): string {
+  const { code } = error as { code?: unknown };
+  return typeof code === 'string' ? code : 'UNKNOWN';
+}
