@@ -33,6 +33,8 @@ export interface ExecuteDeps {
   gateway: Pick<RunGateway, 'events' | 'tool' | 'finish' | 'mcpFetch'>;
   engine: Engine;
   tools: ToolsClient;
+  /** Socket of the tools container. */
+  toolsSocket: string;
   journal: Journal;
   /** Base URL of the model for the engine. */
   baseUrl: string;
@@ -157,8 +159,10 @@ async function mcpServersOf(claim: ClaimAnswer, deps: ExecuteDeps, signal: Abort
   const { mcpServers = [] } = claim;
   if (mcpServers.length === 0) return NO_SERVERS;
   const { connectServers } = await import('./mcp/servers.js');
-  const { gateway, baseUrl, clock, log } = deps;
-  return connectServers(mcpServers, { fetch: gateway.mcpFetch, gatewayUrl: baseUrl, clock, log }, signal);
+  const { gateway, baseUrl, toolsSocket, clock, log } = deps;
+  const { name: run } = claim.run;
+  const ways = { fetch: gateway.mcpFetch, gatewayUrl: baseUrl, toolsSocket, run };
+  return connectServers(mcpServers, { ...ways, clock, log }, signal);
 }
 
 /** What the engine tells, as events within the limits of what is stored. */

@@ -94,6 +94,7 @@ async function claimAndExecute(
   const ended = await executeRun(claim, {
     gateway,
     engine: createAiSdkEngine(gateway.modelFetch),
+    toolsSocket: paths.toolsSocket,
     tools: createToolsClient({ socketPath: paths.toolsSocket, run: config.run, clock }),
     journal: openJournal(paths.journal, log),
     baseUrl: new URL(claim.model.basePath, config.gatewayUrl).href,

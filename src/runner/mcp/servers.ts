@@ -6,6 +6,7 @@ import type { EngineTool } from '../engine.js';
 import type { RunnerLog } from '../log.js';
 import type { McpAddress } from './client.js';
 import { reasonOf, ServerConnection } from './server-connection.js';
+import { StdioTransport } from './stdio-transport.js';
 
 /** Of all servers together: with the agent's own tools this stays below what vendors take in one request. */
 const MAX_TOOLS = 100;
@@ -17,6 +18,10 @@ export interface McpDeps {
   fetch: typeof globalThis.fetch;
   /** Base address for paths of the gateway. */
   gatewayUrl: string;
+  /** Of the tools container, where servers of transport stdio run. */
+  toolsSocket: string;
+  /** Name of the run. */
+  run: string;
   clock: Clock;
   log: RunnerLog;
 }
@@ -78,9 +83,9 @@ async function open(server: McpServer, deps: McpDeps, signal: AbortSignal): Prom
   }
 }
 
-function addressOf(server: McpServer, { fetch, gatewayUrl }: McpDeps): McpAddress {
+function addressOf(server: McpServer, { fetch, gatewayUrl, toolsSocket, run, clock }: McpDeps): McpAddress {
   if (server.transport === 'http') return { url: new URL(server.path, gatewayUrl).href, fetch };
-  throw new Error('servers of transport stdio cannot be started here');
+  return new StdioTransport({ socketPath: toolsSocket, clock, run, server });
 }
 
 function toolsOf(server: string, connection: ServerConnection): EngineTool[] {
