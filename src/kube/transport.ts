@@ -57,6 +57,11 @@ const DEFAULT_TIMEOUT_MS = 30_000;
 const WATCH_CONNECTIONS = 64;
 /** Below the 90 s after which the API server closes idle connections. */
 const KEEP_ALIVE_MS = 60_000;
+/**
+ * Longest handshake. Calls go to a connection that is being opened, so one that nobody answers, as while the API server starts,
+ * would hold them up although the server is back: webhook callers wait 15 s.
+ */
+const CONNECT_MS = 4_000;
 /** Tries of one call that is answered 429, or 503 with Retry-After. */
 const MAX_TRIES = 8;
 
@@ -168,7 +173,7 @@ function openPool(connection: ClusterConnection, connections: number): Pool {
     headersTimeout: 0,
     bodyTimeout: 0,
     connect: {
-      timeout: 10_000,
+      timeout: CONNECT_MS,
       rejectUnauthorized: skipTlsVerify !== true,
       ...(ca === undefined ? {} : { ca }),
       ...(cert === undefined ? {} : { cert }),

@@ -285,6 +285,19 @@ test('a server that is not there is a connection error with its cause', async ()
   expect(error).toMatchObject({ failure: 'network', cause: { code: 'ECONNREFUSED' } });
 });
 
+test('a connection that is accepted and never answered is given up after 4 seconds, and the next one is tried', async () => {
+  const port = await silentPort();
+  const transport = createTransport({ server: `https://127.0.0.1:${port}` }, { clock: systemClock, connections: 1 });
+  transports.push(transport);
+  const api = createKubeApi(transport);
+
+  for (const _attempt of [1, 2]) {
+    const error = await errorOf(api.get(Namespaces, { name: 'default' }));
+    expect(error).toMatchObject({ failure: 'network', cause: { code: 'UND_ERR_CONNECT_TIMEOUT' } });
+    expect(String((error as Error).cause)).toContain('timeout: 4000ms');
+  }
+});
+
 test('a certificate of another authority is refused', async () => {
   const { ca: _ca, ...untrusting } = server.connection;
   const transport = createTransport(untrusting, { clock: systemClock });
