@@ -8,6 +8,7 @@ import { jobInformer, nodeInformer, podInformer, runInformer } from '../controll
 import type { ArchiveMetrics } from '../archive/metrics.js';
 import type { ArchiveWriter } from '../archive/types.js';
 import { createAgentScheduleController } from '../controllers/agent-schedule/controller.js';
+import { createTickGate } from '../controllers/agent-schedule/tick-gate.js';
 import { createAgentTriggerController } from '../controllers/agent-trigger/controller.js';
 import { createAgentController } from '../controllers/agent/controller.js';
 import { createAPIKeyController } from '../controllers/api-key/controller.js';
@@ -99,6 +100,7 @@ export function createControllerParts(deps: ControllerPartsDependencies): Contro
     ...common,
     budgets,
     archive: archive?.gate,
+    tickGate: createTickGate(caches.schedules, clock),
     maxRunning: config.maxRunning,
     metrics: metrics.runs,
     fold: (run, signal) => folder.fold(run, signal),

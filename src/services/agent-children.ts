@@ -1,9 +1,11 @@
 /** What the objects of an agent have in common when tools write them: names, marks, deletion. */
 import { API_VERSION } from '../api/define-resource.js';
 import { ANNOTATION_CREATED_AT, ANNOTATION_REQUESTED_BY, LABEL_AGENT } from '../api/labels.js';
+import { objectKey } from '../api/meta.js';
 import type { KubeObject, ObjectMeta, ResourceType } from '../api/meta.js';
 import { childName, slugFromName } from '../api/names.js';
 import { isAlreadyExists, isConflict, isNotFound } from '../kube/errors.js';
+import type { Cache } from '../kube/types.js';
 import { isoNow } from '../runtime/clock.js';
 import type { Caller } from './key-check.js';
 import { kubeCall } from './scope.js';
@@ -43,19 +45,31 @@ export async function createChild<T extends KubeObject>(
   deps: ChildDeps,
   type: ResourceType<T>,
   object: T,
-  names: { kind: string; slug: string },
+  names: { kind: ChildKind; slug: string },
 ): Promise<T> {
+  // Known to be taken: nothing is asked of the cluster.
+  const known = cacheOf(deps, names.kind).get(objectKey(object.metadata));
+  if (known?.deleting === false) throw slugTaken(names);
   try {
     const created = await kubeCall(deps, (signal) => deps.api.create(type, object, { signal }));
     await passBarrier(deps, type, created);
     return created;
   } catch (error) {
-    if (!isAlreadyExists(error)) throw error;
-    const { kind, slug } = names;
-    throw new UserError(
-      `this agent already has a ${kind} with slug ${slug}: pass slug "${slug}" to update it, or choose another name`,
-    );
+    throw isAlreadyExists(error) ? slugTaken(names) : error;
   }
+}
+
+type ChildKind = 'trigger' | 'schedule' | 'skill';
+
+function cacheOf({ caches }: ChildDeps, kind: ChildKind): Pick<Cache<{ deleting: boolean }>, 'get'> {
+  if (kind === 'trigger') return caches.AgentTrigger;
+  return kind === 'schedule' ? caches.AgentSchedule : caches.AgentSkill;
+}
+
+function slugTaken({ kind, slug }: { kind: ChildKind; slug: string }): UserError {
+  return new UserError(
+    `this agent already has a ${kind} with slug ${slug}: pass slug "${slug}" to update it, or choose another name`,
+  );
 }
 
 export function passBarrier(deps: ChildDeps, type: ResourceType, { metadata }: KubeObject): Promise<boolean> {

@@ -112,7 +112,7 @@ function fileNotFound(path: string, { spec }: AgentSkill): string {
     path,
     spec.files.map((file) => file.path),
   );
-  return `file not found: the skill has no such file; ${names === '' ? 'it has none' : `its files are: ${names}`}`;
+  return `file not found: the skill has no file of this path; ${names === '' ? 'it has none' : `its files are: ${names}`}`;
 }
 
 export interface SkillFileInput {

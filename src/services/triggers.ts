@@ -6,8 +6,8 @@ import { childName, slugFromName } from '../api/names.js';
 import { totalsOf } from '../api/totals.js';
 import { AgentTriggers, MAX_TRIGGER_BODY_BYTES } from '../api/v1alpha1/agent-trigger.js';
 import type { AgentTrigger, TriggerMethod } from '../api/v1alpha1/agent-trigger.js';
-import { isAlreadyExists, isNotFound } from '../kube/errors.js';
-import { deleteChild } from './agent-children.js';
+import { isNotFound } from '../kube/errors.js';
+import { createChild, deleteChild } from './agent-children.js';
 import { INDEX } from './caches.js';
 import type { Caller } from './key-check.js';
 import { compare, findAgent, findTrigger, idOf, kubeCall, refuseGitOps } from './scope.js';
@@ -131,16 +131,8 @@ async function createTrigger(deps: TriggerDeps, caller: Caller, agent: AgentView
       keyId: currentKey(deps),
     },
   };
-  try {
-    const created = await kubeCall(deps, (signal) => deps.api.create(AgentTriggers, trigger, { signal }));
-    await passBarrier(deps, created);
-    return record(deps, agent, projectTrigger(created));
-  } catch (error) {
-    if (!isAlreadyExists(error)) throw error;
-    throw new UserError(
-      `this agent already has a trigger with slug ${slug}: pass slug "${slug}" to update it, or choose another name`,
-    );
-  }
+  const created = await createChild(deps, AgentTriggers, trigger, { kind: 'trigger', slug });
+  return record(deps, agent, projectTrigger(created));
 }
 
 export function currentKey(deps: Pick<TriggerDeps, 'keyring'>): string {

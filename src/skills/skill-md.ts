@@ -1,17 +1,4 @@
-/** SKILL.md of the Agent Skills format (agentskills.io): front matter with name and description, then the instructions. */
-import { stringify } from 'yaml';
-
-export interface SkillText {
-  /** The slug: lower case letters, digits and hyphens. */
-  slug: string;
-  description: string;
-  body: string;
-}
-
-/** The file as agents read it. */
-export function renderSkillMd({ slug, description, body }: SkillText): string {
-  return `---\n${stringify({ name: slug, description }, { lineWidth: 0 })}---\n\n${body}`;
-}
+/** SKILL.md of the Agent Skills format (agentskills.io): the control plane keeps name, description and instructions apart. */
 
 /** Whether a text brings front matter of its own; with ours before it, it would become part of the instructions. */
 export function hasFrontMatter(body: string): boolean {

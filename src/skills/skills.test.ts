@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto';
 import * as fc from 'fast-check';
-import { parse } from 'yaml';
 import {
   DamagedArchiveError,
   PAGE_CHARACTERS,
@@ -10,7 +9,7 @@ import {
   pageOf,
   unpackFiles,
 } from './archive.js';
-import { hasFrontMatter, renderSkillMd } from './skill-md.js';
+import { hasFrontMatter } from './skill-md.js';
 import { folderAndFile, skillPathProblem } from './skill-path.js';
 
 describe('the archive', () => {
@@ -121,21 +120,6 @@ describe('pages', () => {
 });
 
 describe('SKILL.md', () => {
-  test('has name and description, then the instructions', () => {
-    expect(renderSkillMd({ slug: 'code-review', description: 'Reviews code.', body: '# How\n' })).toBe(
-      '---\nname: code-review\ndescription: Reviews code.\n---\n\n# How\n',
-    );
-  });
-
-  test.each(['a: b', '"quoted"', '- list', 'two\nlines', '--- ', '# x', 'é😀', "it's", '{x}', '@a', 'yes'])(
-    'the description %j comes back from YAML',
-    (description) => {
-      const text = renderSkillMd({ slug: 'no', description, body: 'body' });
-      const front = /^---\n([\s\S]*?\n)---\n\nbody$/.exec(text)?.[1] ?? '';
-      expect(parse(front)).toEqual({ name: 'no', description });
-    },
-  );
-
   test.each([
     ['---\nname: x\ndescription: y\n---\n# Body', true],
     ['---\r\ndescription: y\r\n---\r\n', true],

@@ -12,6 +12,7 @@ import { AgentTriggerSpec } from '../api/v1alpha1/agent-trigger.js';
 import type { AgentTrigger } from '../api/v1alpha1/agent-trigger.js';
 import { AgentSpec } from '../api/v1alpha1/agent.js';
 import type { Agent } from '../api/v1alpha1/agent.js';
+import { mapSkillTexts, skillTexts } from './skill-texts.js';
 
 const SnapshotAgentSpec = AgentSpec.omit({ handle: true, paused: true });
 const SnapshotSkillSpec = AgentSkillSpec.omit({ agent: true });
@@ -81,6 +82,8 @@ export interface PlacedText {
   /** For example `agents.ta-1.skills.review.body`. */
   path: string;
   text: string;
+  /** An `@name` in it is no mention of an agent. */
+  code?: boolean;
 }
 
 /** Every text that a person or model wrote. */
@@ -98,6 +101,9 @@ export function textsOf(snapshot: AgentSnapshot): PlacedText[] {
     { path: `${at}.description`, text: spec.description },
     { path: `${at}.setup.prompt`, text: spec.setup?.prompt ?? '' },
     ...children,
+    ...snapshot.skills.flatMap(({ slug, spec: skill }) =>
+      skillTexts(skill).map((file) => ({ ...file, path: `${at}.skills.${slug}.files.${file.path}` })),
+    ),
     ...(spec.mcpServers ?? []).flatMap((server) => {
       const values = [...(server.headers ?? []), ...(server.env ?? [])].map(({ value }) => value);
       return [server.url ?? '', ...(server.args ?? []), ...values].map((text) => ({
@@ -108,12 +114,12 @@ export function textsOf(snapshot: AgentSnapshot): PlacedText[] {
   ].filter(({ text }) => text !== '');
 }
 
-/** The snapshot with every prompt changed: soul, setup, and the bodies of skills, schedules and triggers. */
+/** The snapshot with every text changed that tells agents of each other: prompts, descriptions, and files of skills. */
 export function mapPrompts(snapshot: AgentSnapshot, change: (text: string) => string): AgentSnapshot {
   const { spec } = snapshot;
-  const body = <C extends { spec: { body: string } }>(child: C): C => ({
+  const texts = <C extends { spec: { body: string; description: string } }>(child: C): C => ({
     ...child,
-    spec: { ...child.spec, body: change(child.spec.body) },
+    spec: { ...child.spec, body: change(child.spec.body), description: change(child.spec.description) },
   });
   const setup = spec.setup;
   const prompt = setup?.prompt;
@@ -122,10 +128,11 @@ export function mapPrompts(snapshot: AgentSnapshot, change: (text: string) => st
     spec: {
       ...spec,
       soul: change(spec.soul),
+      description: change(spec.description),
       ...(setup === undefined || prompt === undefined ? {} : { setup: { ...setup, prompt: change(prompt) } }),
     },
-    skills: snapshot.skills.map(body),
-    schedules: snapshot.schedules.map(body),
-    triggers: snapshot.triggers.map(body),
+    skills: snapshot.skills.map(texts).map((skill) => ({ ...skill, spec: mapSkillTexts(skill.spec, change) })),
+    schedules: snapshot.schedules.map(texts),
+    triggers: snapshot.triggers.map(texts),
   };
 }

@@ -60,8 +60,8 @@ function agentProblems(agent: AgentSnapshot, handles: ReadonlySet<string>, conte
       const message = context.unknownConnector(slug);
       return message === undefined ? [] : [{ path: `${at}.connectors.${slug}`, message }];
     }),
-    ...texts.flatMap(({ path, text }) =>
-      mentionsIn(text)
+    ...texts.flatMap(({ path, text, code }) =>
+      (code === true ? [] : mentionsIn(text))
         .filter((handle) => !handles.has(handle))
         .map((handle) => ({ path, message: `@${handle} is no agent of this template: add that agent or remove it` })),
     ),

@@ -258,8 +258,8 @@ describe('reading', () => {
 
   test.each([
     ['read_skill_file', { slug: 'code-review', path: 'SKILL.md' }, 'SKILL.md is not a file of the skill: get_skill returns its text as body'],
-    ['read_skill_file', { slug: 'code-review', path: 'scripts/chek.sh' }, 'file not found: the skill has no such file; its files are: scripts/check.sh, logo.png'],
-    ['read_skill_file', { slug: 'code-review', path: '__proto__' }, 'file not found: the skill has no such file; its files are: logo.png, scripts/check.sh'],
+    ['read_skill_file', { slug: 'code-review', path: 'scripts/chek.sh' }, 'file not found: the skill has no file of this path; its files are: scripts/check.sh, logo.png'],
+    ['read_skill_file', { slug: 'code-review', path: '__proto__' }, 'file not found: the skill has no file of this path; its files are: logo.png, scripts/check.sh'],
     ['read_skill_file', { slug: 'code-review', path: 'logo.png', offset: -1 }, 'argument "offset" must be at least 0'],
     ['read_skill_file', { slug: 'code-review', path: 'logo.png', offset: 1.5 }, 'argument "offset" must be a whole number, got a number with a fraction'],
     ['read_skill_file', { slug: 'code-review' }, 'missing required argument: path (string)'],

@@ -7,6 +7,7 @@ import { AgentSkills } from '../../src/api/v1alpha1/agent-skill.js';
 import { AgentTriggers } from '../../src/api/v1alpha1/agent-trigger.js';
 import { Agents } from '../../src/api/v1alpha1/agent.js';
 import { WorkspaceSpec, Workspaces } from '../../src/api/v1alpha1/workspace.js';
+import { packFiles, unpackFiles } from '../../src/skills/archive.js';
 import { TOOLS } from '../../src/mcp/registry.js';
 import { KEY, McpHarness, OTHER_KEY, templateAgent } from '../builders/mcp-harness.js';
 import { apiError } from '../builders/recording-api.js';
@@ -39,7 +40,10 @@ function seedWhole(): void {
       setup: { required: true, prompt: 'Greet as @cleo.' },
     },
   });
-  harness.seedSkill('acme-box', 'cleo', 'notes', { files: { 'a.txt': 'text' } });
+  harness.seedSkill('acme-box', 'cleo', 'notes', {
+    spec: { description: 'For @cleo.', body: 'Tell @cleo.' },
+    files: { 'a.txt': 'Ask @cleo or @greeter.', 'run.py': '@cleo\ndef f(): pass', 'b.bin': Buffer.from([0, 64, 1]) },
+  });
   harness.seedSchedule('acme-box', 'cleo', 'daily');
   harness.seedTrigger('acme-box', 'cleo', 'hook');
 }
@@ -112,7 +116,16 @@ describe('create_template', () => {
       selfImprovement: { allowSoulEdit: true, allowToolInstall: true },
       setup: { required: true, prompt: 'Greet as @cleo.' },
       mcpServers: [expect.objectContaining({ name: 'docs', headers: { Authorization: 'Bearer ${DOCS}' } })],
-      skills: [expect.objectContaining({ slug: 'notes', files: [{ path: 'a.txt', bytes: 4 }] })],
+      skills: [
+        expect.objectContaining({
+          slug: 'notes',
+          files: [
+            { path: 'a.txt', bytes: 22 },
+            { path: 'b.bin', bytes: 3 },
+            { path: 'run.py', bytes: 19 },
+          ],
+        }),
+      ],
       schedules: [expect.objectContaining({ slug: 'daily', enabled: true })],
       triggers: [expect.objectContaining({ slug: 'hook', methods: ['POST'], enabled: true })],
       connectors: ['github'],
@@ -212,7 +225,7 @@ describe('editing', () => {
     ]);
     expect((await update({ handle: 'writer' }))['error']).toContain('has an agent with handle writer already');
     expect((await update({ templateAgentId: 'ta-9' }))['error']).toBe(
-      `template agent not found: the template has: ta-1 (writer), ${templateAgentId} (hello)`,
+      `template agent not found: no agent of the template has this templateAgentId; it has: ta-1 (writer), ${templateAgentId} (hello)`,
     );
     expect(parts()).toEqual([...published, `team.${stored()?.spec.draft.content}.0`]);
 
@@ -266,6 +279,22 @@ describe('validate and publish', () => {
     return call('validate_template', { templateId: 'acme.team' });
   };
   const soul = (text: string) => ({ spec: { soul: text } });
+  const withFiles = (files: Record<string, string>) => ({
+    skills: [
+      {
+        slug: 's',
+        spec: {
+          name: 's',
+          description: 'd',
+          body: 'b',
+          ...packFiles(new Map(Object.entries(files).map(([path, text]) => [path, Buffer.from(text)]))),
+        },
+      },
+    ],
+  });
+
+  test('names in code files of a skill are no mentions', async () =>
+    expect(await check(withFiles({ 'run.py': '@ghost\n', 'a.ts': '@ghost\n' }))).toMatchObject({ valid: true }));
 
   test.each([
     [{ spec: { setup: { required: true } } }, 'agents.ta-1.setup', 'setup is required but has no prompt'],
@@ -304,6 +333,16 @@ describe('validate and publish', () => {
       },
       'agents.ta-1.triggers.hook.body',
       '@ghost is no agent of this template: add that agent or remove it',
+    ],
+    [
+      withFiles({ 'how.md': 'Ask @ghost.' }),
+      'agents.ta-1.skills.s.files.how.md',
+      '@ghost is no agent of this template: add that agent or remove it',
+    ],
+    [
+      withFiles({ 'run.py': `KEY = "ghp_${'a'.repeat(36)}"` }),
+      'agents.ta-1.skills.s.files.run.py',
+      'holds what looks like a GitHub token: remove it',
     ],
   ])('%j is a problem', async (agent, path, message) => {
     const result = await check(agent);
@@ -494,7 +533,14 @@ describe('install_template', () => {
       agent: 'cleo-2',
       enabled: false,
     });
-    expect(harness.api.peek(AgentSkills, 'bw-rival-box/cleo-2.notes')?.spec.agent).toBe('cleo-2');
+    const skill = harness.api.peek(AgentSkills, 'bw-rival-box/cleo-2.notes')?.spec;
+    expect(skill).toMatchObject({ agent: 'cleo-2', description: 'For @cleo-2.', body: 'Tell @cleo-2.' });
+    const files = skill === undefined ? [] : [...unpackFiles(skill)].map(([path, file]) => [path, file.toString()]);
+    expect(files).toEqual([
+      ['a.txt', 'Ask @cleo-2 or @greeter.'],
+      ['b.bin', '\u0000@\u0001'],
+      ['run.py', '@cleo\ndef f(): pass'],
+    ]);
     const trigger = harness.api.peek(AgentTriggers, 'bw-rival-box/cleo-2.hook');
     expect(trigger?.spec).toMatchObject({ agent: 'cleo-2', enabled: true, keyId: 'k1' });
     expect(trigger?.spec.tokenId).toMatch(/^[0-9a-f]{32}$/);

@@ -6,6 +6,7 @@ import type { Cache, KubeApi } from '../../kube/types.js';
 import type { Logger } from '../../observability/logger.js';
 import type { Clock } from '../../runtime/clock.js';
 import type { AgentView } from '../common/informers.js';
+import type { TickGate } from '../agent-schedule/tick-gate.js';
 import type { ArchiveGate } from '../archive/gate.js';
 import type { BudgetLedger } from '../budget/ledger.js';
 import type { ClaimView, StorageClassView } from '../workspace-volume/views.js';
@@ -37,6 +38,8 @@ export interface RunDependencies {
   fold(run: RunView, signal: AbortSignal): Promise<void>;
   /** Absent without an archive. */
   archive?: ArchiveGate | undefined;
+  /** How long a deleted run has to stay for its schedule; absent where nothing is scheduled. */
+  tickGate?: TickGate | undefined;
   /** Read for every Job: the CA bundle changes during a rotation. Rejects while the installation is not set up. */
   jobSettings(signal: AbortSignal): Promise<JobSettings>;
   /** Grants slices of budgets; absent where nobody limits them. */

@@ -6,6 +6,8 @@ import type { RunState } from './run-state.js';
 import { RunWriter } from './run-writer.js';
 import { Settler } from './settle.js';
 import { projectJob } from './views.js';
+import { createTickGate } from '../agent-schedule/tick-gate.js';
+import type { AgentSchedule } from '../../api/v1alpha1/agent-schedule.js';
 
 const SIGNAL = new AbortController().signal;
 
@@ -40,4 +42,53 @@ test('a TTL that could not be written is written at the next look', async () => 
   api.patch = patch;
   await settler.settle(state, SIGNAL);
   expect(api.writes.map(({ verb, resource }) => `${verb} ${resource}`)).toEqual(['patch jobs']);
+});
+
+describe('a deleted run of a tick', () => {
+  const TICK_RUN = {
+    actor: 'schedule',
+    trigger: { origin: 'schedule', name: 'daily', uid: 'uid-schedule' },
+    createdAt: '2026-01-01T00:00:03.000Z',
+  } as const;
+
+  /** The run was accepted at 00:00:03; the clock stands at 00:00:05. */
+  async function settle(status: AgentSchedule['status'], uid = 'uid-schedule', spec: object = TICK_RUN) {
+    const clock = new FakeClock(Date.parse('2026-01-01T00:00:05.000Z'));
+    const folded: string[] = [];
+    const run = makeRun('ada-1', {
+      metadata: { deletionTimestamp: '2026-01-01T00:00:04Z', finalizers: ['boxwright.dev/fold'] },
+      spec,
+      status: { phase: 'cancelled', reason: 'Cancelled', finishedAt: '2026-01-01T00:00:04.000Z', usageFinal: true },
+    });
+    const schedule = { metadata: { name: 'ada.daily', namespace: NAMESPACE, uid }, status } as AgentSchedule;
+    const tickGate = createTickGate({ get: (key) => (key === `${NAMESPACE}/ada.daily` ? schedule : undefined) }, clock);
+    const fold = () => {
+      folded.push('fold');
+      return Promise.resolve();
+    };
+    const writer = { release: () => Promise.resolve() } as unknown as RunWriter;
+    const settler = new Settler({ clock, fold, tickGate }, writer);
+    const state = { run, box: makeBox(), uid: 'uid' } as RunState;
+    const first = await settler.settle(state, SIGNAL);
+    await clock.advance(600_000);
+    const late = folded.length > 0 ? first : await settler.settle(state, SIGNAL);
+    return { first, late, folded: folded.length };
+  }
+
+  test('stays until the schedule has noted the tick, and not beyond the starting deadline', async () => {
+    expect(await settle(undefined)).toEqual({ first: { requeueAfterMs: 1000 }, late: {}, folded: 1 });
+    expect(await settle({ lastTick: '2025-12-31T00:00:00.000Z' } as AgentSchedule['status'])).toMatchObject({
+      first: { requeueAfterMs: 1000 },
+    });
+  });
+
+  test.each([
+    ['it is the run that the schedule notes', { lastRunId: 'ada-1' }, 'uid-schedule', TICK_RUN],
+    ['a later tick is noted', { lastTick: '2026-01-01T00:01:00.000Z' }, 'uid-schedule', TICK_RUN],
+    ['the schedule is another one by now', {}, 'uid-other', TICK_RUN],
+    ['somebody ran the schedule by hand', {}, 'uid-schedule', { ...TICK_RUN, actor: 'bw_abc' }],
+    ['it is no run of a schedule', {}, 'uid-schedule', { actor: 'schedule' }],
+  ])('goes at once when %s', async (_what, status, uid, spec) =>
+    expect(await settle(status as AgentSchedule['status'], uid, spec)).toMatchObject({ first: {}, folded: 1 }),
+  );
 });

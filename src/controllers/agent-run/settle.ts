@@ -10,6 +10,8 @@ import type { RunView } from './views.js';
 
 /** How long folding waits for the last word of the gateway on usage (DESIGN 3, Exact numbers). */
 export const USAGE_WAIT_MS = 120_000;
+/** How often a deleted run of a tick asks whether its schedule has noted it. */
+const TICK_RECHECK_MS = 1_000;
 /** A runner that stopped itself, cancelled or at its deadline, needs a moment to exit; one that did not gets no more. */
 const STOPPED_GRACE_SECONDS = 5;
 
@@ -18,7 +20,7 @@ export class Settler {
   readonly #ttlWritten = new Set<string>();
 
   constructor(
-    private readonly deps: Pick<RunDependencies, 'clock' | 'fold' | 'archive'>,
+    private readonly deps: Pick<RunDependencies, 'clock' | 'fold' | 'archive' | 'tickGate'>,
     private readonly writer: RunWriter,
   ) {}
 
@@ -56,6 +58,9 @@ export class Settler {
     }
     // The archive wakes the run when it has it.
     if (this.deps.archive?.isStored(run) === false) return {};
+    // No watch of runs tells when the schedule has noted its tick.
+    const noted = this.deps.tickGate?.(run) ?? 0;
+    if (noted > 0) return { requeueAfterMs: Math.min(noted, TICK_RECHECK_MS) };
     await this.deps.fold(run, signal);
     await this.writer.release(run, signal);
     return {};

@@ -219,7 +219,7 @@ function findSnapshot(agents: readonly AgentSnapshot[], id: string): AgentSnapsh
   if (found !== undefined) return found;
   const known = agents.map((agent) => `${agent.id} (${agent.handle})`).join(', ');
   throw new UserError(
-    `template agent not found: ${known === '' ? 'the template has no agents' : `the template has: ${known}`}`,
+    `template agent not found: no agent of the template has this templateAgentId; ${known === '' ? 'it has none' : `it has: ${known}`}`,
   );
 }
 
