@@ -34,6 +34,13 @@ export const ControllerConfig = z.object({
     .max(100_000)
     .default(100)
     .describe('Runs of the whole installation that may work at once; further ones queue.'),
+  leaseSeconds: z.coerce
+    .number()
+    .int()
+    .min(10)
+    .max(600)
+    .default(15)
+    .describe('After this time without a renewal another replica leads; longer where the API server answers slowly.'),
   retentionRunsPerAgent: count(200, 'Finished runs of an agent that are kept for the whole of retentionMaxAgeHours.'),
   retentionMinAgeHours: count(24, 'No run is removed for the number of its agent before this age.'),
   retentionMaxAgeHours: count(720, 'Finished runs are removed after this age.'),

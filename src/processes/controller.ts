@@ -40,6 +40,8 @@ export const CONTROLLER_LEASE = 'boxwright-controller';
 export interface ControllerProcessDeps {
   config: ControllerConfig;
   api: KubeApi;
+  /** For the Lease alone, on a connection of its own: a busy leader must not wait behind its own calls. Absent = `api`. */
+  leaseApi?: KubeApi;
   informer: InformerFactory;
   clock: Clock;
   registry: Registry;
@@ -78,10 +80,11 @@ export function createControllerProcess(deps: ControllerProcessDeps): Controller
   const elector = new LeaderElector({
     name: CONTROLLER_LEASE,
     identity: config.podName,
-    store: createLeaseStore(deps.api, { namespace: config.releaseNamespace, name: CONTROLLER_LEASE }),
+    store: createLeaseStore(deps.leaseApi ?? deps.api, { namespace: config.releaseNamespace, name: CONTROLLER_LEASE }),
     clock,
     log,
     metrics,
+    ...leaseTimes(config.leaseSeconds),
     onStartedLeading: () => work.start(),
     onStoppedLeading: async (why) => {
       await work.stop();
@@ -96,6 +99,12 @@ export function createControllerProcess(deps: ControllerProcessDeps): Controller
     ],
     isLeading: () => elector.isLeading(),
   };
+}
+
+/** The leader gives up after two thirds of the time, and tries five times before. */
+function leaseTimes(seconds: number) {
+  const leaseDurationMs = seconds * 1000;
+  return { leaseDurationMs, renewDeadlineMs: (leaseDurationMs * 2) / 3, retryPeriodMs: (leaseDurationMs * 2) / 15 };
 }
 
 function cacheRunnables(caches: ControllerCaches): Runnable[] {
@@ -146,17 +155,15 @@ export async function runController(env: Readonly<Record<string, string | undefi
     env: { ...env },
     ...(config.kubeconfig === undefined ? {} : { kubeconfig: config.kubeconfig }),
   });
-  const transport = createTransport(connection, {
-    clock,
-    serverTime: clock,
-    userAgent: 'boxwright-controller',
-    metrics,
-  });
+  const options = { clock, serverTime: clock, userAgent: 'boxwright-controller', metrics };
+  const transport = createTransport(connection, options);
+  const leaseTransport = createTransport(connection, { ...options, connections: 1 });
   const manager = new Manager({ log, clock });
   const archive = openArchive({ config, clock, log, registry });
   const { groups } = createControllerProcess({
     config,
     api: createKubeApi(transport),
+    leaseApi: createKubeApi(leaseTransport),
     informer: (options) =>
       createInformer(transport, options, { clock, log, metrics, resyncMs: config.resyncSeconds * 1000 }),
     clock,
@@ -168,7 +175,8 @@ export async function runController(env: Readonly<Record<string, string | undefi
   if (archive !== undefined) {
     manager.addGroup('archive', [archiveRunnable(archive.store, clock)]);
   }
-  manager.addGroup('transport', [{ name: 'transport', start: () => undefined, stop: () => transport.close() }]);
+  const closeTransports = async () => void (await Promise.all([transport.close(), leaseTransport.close()]));
+  manager.addGroup('transport', [{ name: 'transport', start: () => undefined, stop: closeTransports }]);
   for (const group of groups) manager.addGroup(group.name, group.runnables);
   return await manager.run();
 }

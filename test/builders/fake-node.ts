@@ -3,7 +3,7 @@
  * not in how it reports: it has the pod-bound token of a real pod and claims and finishes at the real gateway.
  */
 import { LABEL_RUN, RUNNER_SERVICE_ACCOUNT, RUN_TOKEN_AUDIENCE } from '../../src/api/labels.js';
-import type { KubeObject } from '../../src/api/meta.js';
+import type { KubeObject, ResourceType } from '../../src/api/meta.js';
 import { Jobs, Pods } from '../../src/kube/core-types.js';
 import type { Job, Pod } from '../../src/kube/core-types.js';
 import { isNotFound } from '../../src/kube/errors.js';
@@ -61,6 +61,14 @@ export class FakeNode {
         .then(() => void this.#working.delete(work));
       this.#working.add(work);
     });
+  }
+
+  /** Whether nobody works any more and every Job was given its TTL. */
+  get ended(): boolean {
+    return (
+      this.#working.size === 0 &&
+      [...this.#jobs.values()].every(({ spec }) => spec.ttlSecondsAfterFinished !== undefined)
+    );
   }
 
   async start(): Promise<void> {
@@ -165,7 +173,7 @@ export class FakeNode {
         ownerReferences: [controllerReference(Jobs, job)],
       },
       spec: job.spec.template.spec,
-    } as Pod);
+    });
   }
 
   async #setPodStatus(pod: Pod, phase: 'Running' | 'Succeeded' | 'Failed'): Promise<void> {
@@ -191,18 +199,9 @@ export class FakeNode {
   }
 
   /** The object may be gone: a run can be deleted at any time. */
-  async #patchStatus(
-    type: typeof Pods | typeof Jobs,
-    ref: { name: string; namespace: string },
-    status: object,
-  ): Promise<void> {
+  async #patchStatus(type: ResourceType, ref: { name: string; namespace: string }, status: object): Promise<void> {
     try {
-      await this.#options.server.api.patch(
-        type as typeof Pods,
-        ref,
-        { status },
-        { type: 'merge', subresource: 'status' },
-      );
+      await this.#options.server.api.patch(type, ref, { status }, { type: 'merge', subresource: 'status' });
     } catch (error) {
       if (!isNotFound(error)) throw error;
     }

@@ -1,6 +1,6 @@
 /**
- * The three processes of the product, each as a process of its own, on a real API server that belongs to the test. Each
- * reaches it through a proxy that counts its requests and can do harm. There is no Kubernetes behind the API server:
+ * The three processes of the product, each as a process of its own, on a real API server that belongs to the test; if
+ * wanted each behind a proxy that counts its requests and can do harm. There is no Kubernetes behind the API server:
  * test/builders/fake-node.ts plays Job controller, kubelet and runner.
  */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -29,6 +29,8 @@ export type ProcessName = 'api' | 'gateway' | 'controller';
 export interface InstallationOptions {
   /** More `BOXWRIGHT_…` variables of a process. */
   env?: Partial<Record<ProcessName, Record<string, string>>>;
+  /** Each process reaches the API server through a FaultProxy of its own. */
+  proxied?: boolean;
 }
 
 export interface BoxOptions {
@@ -45,7 +47,7 @@ export class Installation {
 
   private constructor(
     readonly server: TestApiServer,
-    readonly proxies: Record<ProcessName, FaultProxy>,
+    private readonly started: Partial<Record<ProcessName, FaultProxy>>,
     readonly processes: Record<ProcessName, ProductProcess>,
     readonly gatewayPort: number,
     own: { apiPort: number; bundle: Bundle; folder: string },
@@ -65,7 +67,13 @@ export class Installation {
     const podUid = await createGatewayPod(server);
     const common = { BOXWRIGHT_RELEASE_NAMESPACE: RELEASE };
     const env: Record<ProcessName, Record<string, string>> = {
-      controller: { ...common, BOXWRIGHT_POD_NAME: 'controller-0', BOXWRIGHT_RUN_IMAGE: 'boxwright:test' },
+      controller: {
+        ...common,
+        BOXWRIGHT_POD_NAME: 'controller-0',
+        BOXWRIGHT_RUN_IMAGE: 'boxwright:test',
+        // There is no second replica, and nobody who would start this one again when the machine is very busy.
+        BOXWRIGHT_LEASE_SECONDS: '120',
+      },
       gateway: {
         ...common,
         BOXWRIGHT_POD_NAME: 'gateway-0',
@@ -81,12 +89,16 @@ export class Installation {
         BOXWRIGHT_API_PORT: String(apiPort),
       },
     };
-    const proxies = {} as Record<ProcessName, FaultProxy>;
+    const proxies: Partial<Record<ProcessName, FaultProxy>> = {};
     const processes = {} as Record<ProcessName, ProductProcess>;
     for (const name of ['controller', 'gateway', 'api'] as const) {
-      proxies[name] = await FaultProxy.start(server.connection);
-      const kubeconfig = join(folder, `${name}.kubeconfig`);
-      await writeFile(kubeconfig, kubeconfigOf(proxies[name].connection.server));
+      let { kubeconfig } = server;
+      if (options.proxied === true) {
+        const proxy = await FaultProxy.start(server.connection);
+        proxies[name] = proxy;
+        kubeconfig = join(folder, `${name}.kubeconfig`);
+        await writeFile(kubeconfig, kubeconfigOf(proxy.connection.server));
+      }
       processes[name] = new ProductProcess({
         bundle,
         name,
@@ -101,9 +113,23 @@ export class Installation {
     return installation;
   }
 
+  /** The proxy before a process of a proxied installation. */
+  proxy(name: ProcessName): FaultProxy {
+    const proxy = this.started[name];
+    if (proxy === undefined) throw new Error('the installation is not proxied');
+    return proxy;
+  }
+
   /** What the processes logged at level error. */
   get errors(): string[] {
     return Object.values(this.processes).flatMap(({ errors }) => errors);
+  }
+
+  /** Nothing restarts a process here, so nothing more can be expected of a test in which one ended. */
+  expectRunning(): void {
+    const ended = Object.entries(this.processes).filter(([, process]) => !process.isRunning);
+    if (ended.length === 0) return;
+    throw new Error(`${ended.map(([name]) => name).join(', ')} ended: ${this.errors.join('\n')}`);
   }
 
   /** Creates a Box and its agents and waits until runs can start there. */
@@ -170,7 +196,7 @@ export class Installation {
   /** Every process has to end with 0. */
   async stop(): Promise<void> {
     const codes = await Promise.all(Object.values(this.processes).map((process) => process.stop()));
-    for (const proxy of Object.values(this.proxies)) await proxy.stop();
+    for (const proxy of Object.values(this.started)) await proxy.stop();
     await this.server.stop();
     await this.#bundle.remove();
     await rm(this.#folder, { recursive: true, force: true });

@@ -10,6 +10,8 @@ import { eventually } from './api-server.js';
 
 const REPOSITORY = join(dirname(fileURLToPath(import.meta.url)), '../..');
 const READY_MS = 60_000;
+/** Node shows the line of the bundle in which something was thrown; it is long. */
+const MAX_LINE = 2_000;
 
 export interface Bundle {
   main: string;
@@ -40,6 +42,7 @@ export class ProductProcess {
   readonly #child: ChildProcess;
   readonly #exited: Promise<number | null>;
   readonly #inspector: Promise<string>;
+  #stopping = false;
 
   constructor(options: ProductProcessOptions) {
     this.#options = options;
@@ -54,21 +57,31 @@ export class ProductProcess {
         ...options.env,
       },
     });
-    this.#exited = new Promise((resolve) => this.#child.once('exit', (code) => resolve(code)));
+    this.#exited = new Promise((resolve) =>
+      this.#child.once('exit', (code, signal) => {
+        if (!this.#stopping) this.errors.push(`${options.name} ended by itself with ${code ?? signal}`);
+        resolve(code);
+      }),
+    );
     this.#inspector = new Promise((resolve) => {
       createInterface({ input: this.#child.stderr as NodeJS.ReadableStream }).on('line', (line) => {
         const url = /^Debugger listening on (ws:.+)$/.exec(line)?.[1];
         if (url !== undefined) resolve(url);
-        else if (!/^(For help|Debugger attached|Waiting for the debugger)/.test(line)) this.errors.push(line);
+        else if (!/^(For help|Debugger attached|Debugger ending|Waiting for the debugger)/.test(line))
+          this.errors.push(line.slice(0, MAX_LINE));
       });
     });
     createInterface({ input: this.#child.stdout as NodeJS.ReadableStream }).on('line', (line) =>
-      this.errors.push(line),
+      this.errors.push(line.slice(0, MAX_LINE)),
     );
   }
 
   get pid(): number {
     return this.#child.pid ?? 0;
+  }
+
+  get isRunning(): boolean {
+    return this.#child.exitCode === null && this.#child.signalCode === null;
   }
 
   /** Resolves when the readiness probe says yes. */
@@ -85,13 +98,23 @@ export class ProductProcess {
 
   /** The sum of a metric's samples whose labels contain all of these. */
   async metric(name: string, labels: Record<string, string> = {}): Promise<number> {
+    const wanted = Object.entries(labels);
+    const samples = await this.samples(name);
+    return samples
+      .filter((sample) => wanted.every(([label, value]) => sample.labels[label] === value))
+      .reduce((sum, { value }) => sum + value, 0);
+  }
+
+  /** All samples of a metric. */
+  async samples(name: string): Promise<{ labels: Record<string, string>; value: number }[]> {
     const text = await (await this.#internal('/metrics')).text();
-    const wanted = Object.entries(labels).map(([label, value]) => `${label}="${value}"`);
-    const samples = text
-      .split('\n')
-      .filter((line) => line.startsWith(`${name}{`) || line.startsWith(`${name} `))
-      .filter((line) => wanted.every((pair) => line.includes(pair)));
-    return samples.reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(' ') + 1)), 0);
+    const lines = text.split('\n').filter((line) => line.startsWith(`${name}{`) || line.startsWith(`${name} `));
+    return lines.map((line) => ({
+      labels: Object.fromEntries(
+        [...line.matchAll(/(\w+)="([^"]*)"/g)].map(([, label = '', value = '']) => [label, value]),
+      ),
+      value: Number(line.slice(line.lastIndexOf(' ') + 1)),
+    }));
   }
 
   /** Bytes that are in use after a forced collection of garbage. */
@@ -110,6 +133,7 @@ export class ProductProcess {
 
   /** Its exit code. */
   async stop(signal: NodeJS.Signals = 'SIGTERM'): Promise<number | null> {
+    this.#stopping = true;
     this.#child.kill(signal);
     return await this.#exited;
   }

@@ -20,7 +20,7 @@ let url: string;
 
 beforeAll(async () => {
   const resync = { BOXWRIGHT_RESYNC_SECONDS: String(RESYNC_SECONDS) };
-  installation = await Installation.start({ env: { api: resync, gateway: resync, controller: resync } });
+  installation = await Installation.start({ proxied: true, env: { api: resync, gateway: resync, controller: resync } });
   const { server, gatewayPort } = installation;
   node = new FakeNode({ server, gatewayPort, callsModel: true });
   await node.start();
@@ -48,12 +48,12 @@ const BACKGROUND = /^(watch \w+|(get|update) leases|get services)$/;
 
 /** `<verb> <resource>` of every request since clear() but the background's. */
 function requests(name: ProcessName): string[] {
-  const all = installation.proxies[name].requests.map(({ verb, resource }) => `${verb} ${resource}`);
+  const all = installation.proxy(name).requests.map(({ verb, resource }) => `${verb} ${resource}`);
   return all.filter((request) => !BACKGROUND.test(request));
 }
 
 function clear(): void {
-  for (const name of NAMES) installation.proxies[name].clear();
+  for (const name of NAMES) installation.proxy(name).clear();
 }
 
 /** Resolves after the controllers have looked at everything so many times. */
@@ -88,13 +88,13 @@ async function settled(): Promise<void> {
 test('while nothing happens there are Lease renewals and open watches and no other request, resync after resync', async () => {
   await settled();
   clear();
-  const watches = NAMES.map((name) => installation.proxies[name].openWatches);
+  const watches = NAMES.map((name) => installation.proxy(name).openWatches);
   await resyncs(LOOKS);
   expect(NAMES.flatMap(requests)).toEqual([]);
-  expect(NAMES.map((name) => installation.proxies[name].count('watch'))).toEqual([0, 0, 0]);
-  expect(NAMES.map((name) => installation.proxies[name].openWatches)).toEqual(watches);
-  expect(installation.proxies.controller.count('update', 'leases')).toBeGreaterThan(0);
-  expect(installation.proxies.controller.count('get', 'services')).toBeLessThanOrEqual(2);
+  expect(NAMES.map((name) => installation.proxy(name).count('watch'))).toEqual([0, 0, 0]);
+  expect(NAMES.map((name) => installation.proxy(name).openWatches)).toEqual(watches);
+  expect(installation.proxy('controller').count('update', 'leases')).toBeGreaterThan(0);
+  expect(installation.proxy('controller').count('get', 'services')).toBeLessThanOrEqual(2);
 }, 120_000);
 
 test('a webhook is one write and no read; its run is status 2, chunk 1, Job 1, TTL 1', async () => {

@@ -36,12 +36,10 @@ test('the TTL of a Job is written once, however often the run is looked at befor
 
 test('a TTL that could not be written is written at the next look', async () => {
   const { api, state, settler } = setUp();
-  const { patch } = api;
-  api.patch = () => Promise.reject(new Error('no answer'));
+  api.failNext({ verb: 'patch', resource: 'jobs', error: new Error('no answer') });
   await expect(settler.settle(state, SIGNAL)).rejects.toThrow('no answer');
-  api.patch = patch;
   await settler.settle(state, SIGNAL);
-  expect(api.writes.map(({ verb, resource }) => `${verb} ${resource}`)).toEqual(['patch jobs']);
+  expect(api.peek(Jobs, `${NAMESPACE}/ada-1`)?.spec.ttlSecondsAfterFinished).toBe(600);
 });
 
 describe('a deleted run of a tick', () => {

@@ -14,11 +14,13 @@ import { API_VERSION } from '../../api/define-resource.js';
 import { objectKey } from '../../api/meta.js';
 import type { KubeObject, ResourceType } from '../../api/meta.js';
 import { isConflict, isNotFound } from '../../kube/errors.js';
+import { totalsOf } from '../../api/totals.js';
+import type { FoldedTotals } from '../../api/v1alpha1/common.js';
 import { RecordingApi } from '../../../test/builders/recording-api.js';
 import { NAMESPACE, makeAgent, makeBox, makeRun, makeWorkspace } from '../../../test/builders/run-objects.js';
 import { systemClock } from '../../runtime/clock.js';
 import { RunWriter } from '../agent-run/run-writer.js';
-import { Folder, ownersOf } from './fold.js';
+import { Folder, countedRun, ownersOf } from './fold.js';
 import { FoldingSweep } from './sweep.js';
 
 const SIGNAL = new AbortController().signal;
@@ -268,6 +270,82 @@ describe('folding with crashes, a second controller and old caches', () => {
           });
         }
         expect(api.all(AgentRuns)).toEqual([]);
+      }),
+      { numRuns: 200 },
+    );
+  });
+});
+
+/** Around midnight and the end of a month, so that each run falls into other periods than the one before. */
+const CLAIMED = ['2026-01-31T23:59:59Z', '2026-02-01T00:00:01Z', '2026-02-02T12:00:00Z'];
+
+function usedRun(index: number): AgentRun {
+  const { metadata, ...run } = endedRun(`ada-${index}`, 10 ** index);
+  const { deletionTimestamp: _deleted, ...kept } = metadata;
+  const claim = { podUid: 'p', podName: 'p', at: CLAIMED[index] ?? '', gatewayPod: 'g', epoch: 1 };
+  return { ...run, metadata: kept, status: { ...run.status, claim } } as AgentRun;
+}
+
+const events = fc.array(
+  fc.record({
+    what: fc.constantFrom('deletedByHand', 'folded'),
+    run: fc.nat(2),
+    failAt: fc.integer({ min: 0, max: 20 }),
+    afterWrite: fc.boolean(),
+    otherAt: fc.integer({ min: 0, max: 20 }),
+  }),
+  { maxLength: 16 },
+);
+
+describe('runs that people delete, at any time', () => {
+  it('leave base and live runs adding up to the same at every moment, and the sums of days and months right', async () => {
+    await fc.assert(
+      fc.asyncProperty(events, async (plan) => {
+        const api = new RecordingApi();
+        seedOwners(api);
+        const runs = [0, 1, 2].map((index) => api.seed(AgentRuns, usedRun(index)));
+        // What the controllers' caches show: a run that is gone stays in them as it was.
+        const seen = (index: number): AgentRun => {
+          const known = runs[index] as AgentRun;
+          runs[index] = api.peek(AgentRuns, objectKey(known.metadata)) ?? known;
+          return runs[index];
+        };
+        const expectWhole = () => {
+          for (const [type, key] of OWNERS) {
+            const { folded, folding } = api.peek(type, key)?.status ?? {};
+            const totals = totalsOf(folded as FoldedTotals | undefined, folding, api.all(AgentRuns).map(countedRun));
+            expect(totals).toMatchObject({ runs: 3, inputTokens: 111, outputTokens: 3, costMicroUsd: 30 });
+          }
+        };
+        const deleteByHand = ({ metadata: { name, namespace = '' } }: AgentRun) =>
+          tolerate(api.delete(AgentRuns, { name, namespace }));
+        for (const { what, ...attempt } of plan) {
+          const run = seen(attempt.run);
+          if (what === 'deletedByHand') await deleteByHand(run);
+          else if (run.metadata.deletionTimestamp !== undefined) {
+            const other = async () => tolerate(foldAndRelease(api, folderOf(api), run));
+            const flaky = unreliable(api, attempt, other);
+            const folder = new Folder(flaky, () => Promise.resolve('acme'));
+            await tolerate(folder.fold(run, SIGNAL).then(() => new RunWriter(flaky, systemClock).release(run, SIGNAL)));
+            await sweepAll(api);
+          }
+          expectWhole();
+        }
+        for (const index of runs.keys()) {
+          await deleteByHand(seen(index));
+          await foldAndRelease(api, folderOf(api), seen(index));
+          expectWhole();
+        }
+        for (const [type, key] of OWNERS) {
+          const folded = api.peek(type, key)?.status?.folded as FoldedTotals | undefined;
+          expect(folded?.periods).toEqual([
+            { period: '2026-01-31', tokens: 2, costMicroUsd: 10 },
+            { period: '2026-02-01', tokens: 11, costMicroUsd: 10 },
+            { period: '2026-02-02', tokens: 101, costMicroUsd: 10 },
+            { period: '2026-01', tokens: 2, costMicroUsd: 10 },
+            { period: '2026-02', tokens: 112, costMicroUsd: 20 },
+          ]);
+        }
       }),
       { numRuns: 200 },
     );
