@@ -127,3 +127,12 @@ test('a failure is logged without values and tried again; a conflict is nobodyâ€
   expect(logged[0]).toContain('credentials of an agent could not be looked at');
   await names.stop?.();
 });
+
+test('a Secret for stdio servers alone tells its names too', () => {
+  const annotations = { 'boxwright.dev/expose-to-tools': 'true' };
+  expect(namesIn(secret({ WORD: 'x' }, { labels: LABELS, annotations }))).toEqual({
+    presentSecrets: ['WORD'],
+    secretHosts: [],
+  });
+  expect(namesIn(secret({ WORD: 'x' }, { annotations }))).toEqual({ presentSecrets: [], secretHosts: [] });
+});

@@ -3,6 +3,7 @@
  * and the hosts in the agent's status. Every replica does it; a status that is right already is not written.
  */
 import {
+  ANNOTATION_EXPOSE,
   ANNOTATION_HOSTS,
   LABEL_CREDENTIAL,
   MAX_SECRET_NAMES,
@@ -69,7 +70,8 @@ export interface SecretNamesDeps {
 export function namesIn(secret: Secret | undefined): Pick<CredentialView, 'presentSecrets' | 'secretHosts'> {
   const { labels, annotations } = secret?.metadata ?? {};
   const secretHosts = parseHosts(annotations?.[ANNOTATION_HOSTS]).slice(0, MAX_HOSTS);
-  if (labels?.[LABEL_CREDENTIAL] !== 'true' || secretHosts.length === 0) return { presentSecrets: [], secretHosts: [] };
+  const isUsable = secretHosts.length > 0 || annotations?.[ANNOTATION_EXPOSE] === 'true';
+  if (labels?.[LABEL_CREDENTIAL] !== 'true' || !isUsable) return { presentSecrets: [], secretHosts: [] };
   const presentSecrets = Object.keys(secret?.data ?? {})
     .filter(isSecretName)
     .sort();
