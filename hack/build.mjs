@@ -12,6 +12,8 @@ await build({
   outdir,
   outExtension: { '.js': '.mjs' },
   bundle: true,
+  // Only in the image with a browser, and loaded only by a call that needs it.
+  external: ['playwright-core'],
   // Each process loads only its own code: the runner must not pay for express or the Kubernetes client.
   splitting: true,
   chunkNames: 'chunks/[name]-[hash]',

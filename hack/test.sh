@@ -30,15 +30,16 @@ jest_level() {
   [[ -s $results/$name.json ]] || printf '{"numFailedTests":1}' >"$results/$name.json"
 }
 
-# The archive's tests start a PostgreSQL server of their own. Installed here and not in a test: two test files at once
-# would fight for the lock of apt.
-install_postgresql() {
-  if compgen -G '/usr/lib/postgresql/*/bin/postgres' >/dev/null; then return 0; fi
+# The archive's tests start a PostgreSQL server of their own, those of the browser tools a Chromium. Installed here and not
+# in a test: two test files at once would fight for the lock of apt.
+# install_package PACKAGE FILE: the file is there when the package is.
+install_package() {
+  if compgen -G "$2" >/dev/null; then return 0; fi
   if [[ $(id -u) -ne 0 ]]; then
-    echo 'PostgreSQL is missing; run: sudo apt-get install postgresql' >&2
+    echo "$1 is missing; run: sudo apt-get install $1" >&2
     return 1
   fi
-  apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -q --yes --no-install-recommends postgresql
+  apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -q --yes --no-install-recommends "$1"
 }
 
 make deps || exit 1
@@ -47,7 +48,8 @@ export PATH=$node_bin:$PWD/node_modules/.bin:$PATH
 
 # Kubernetes and Helm are built once on a new machine; no test should wait for that inside its own bound.
 level tools hack/cluster/cluster.sh tools
-level postgresql install_postgresql
+level postgresql install_package postgresql '/usr/lib/postgresql/*/bin/postgres'
+level browser install_package chromium-headless-shell /usr/bin/chromium-headless-shell
 level verify make verify
 jest_level unit unit contract repo
 jest_level integration integration

@@ -4,6 +4,7 @@
 #   hack/image/build.sh boxwright:dev .local/boxwright.tar
 #
 # The application must be bundled already; DIST names its folder (default: dist in the repository).
+# VARIANT=browser adds Chromium and its driver, about 400 MB, for the agents' tools browser_*.
 # Docker builds it where Docker answers, else buildah, which needs root but no daemon and no registry:
 # there the base image is made from Debian packages. CLUSTER=native chooses buildah in any case.
 set -euo pipefail
@@ -18,8 +19,19 @@ archive=$(realpath --canonicalize-missing "$2")
 source_dir=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 repository=$(cd "$source_dir/../.." && pwd)
 dist=${DIST:-$repository/dist}
+variant=${VARIANT:-slim}
 cache=${BOXWRIGHT_CACHE:-${HOME:?HOME or BOXWRIGHT_CACHE must be set}/.cache/boxwright}
 debian_release=bookworm
+
+case $variant in
+  slim | browser) ;;
+  *) echo "build.sh: VARIANT is slim or browser, not $variant" >&2 && exit 1 ;;
+esac
+
+packages_of_variant() {
+  cat "$source_dir/packages.txt"
+  if [[ $variant == browser ]]; then cat "$source_dir/packages-browser.txt"; fi
+}
 
 # Puts exactly what the image needs into a folder.
 stage() {
@@ -37,7 +49,14 @@ stage() {
     echo "build.sh: $dist/boxwright.mjs is missing; run npm run build" >&2 && return 1
   fi
   # File times are kept, so that the layer with Node.js is found in the cache.
-  cp -p "$source_dir/packages.txt" "$source_dir/Dockerfile" "$node" "$context/"
+  cp -p "$source_dir/Dockerfile" "$node" "$context/"
+  packages_of_variant >"$context/packages.txt"
+  # The file's time is a part of the key of its layer.
+  touch -r "$source_dir/packages.txt" "$context/packages.txt"
+  mkdir "$context/modules"
+  if [[ $variant == browser ]]; then
+    cp -Rp "$repository/node_modules/playwright-core" "$context/modules/"
+  fi
   chmod 755 "$context/node"
   cp -Rp "$dist" "$context/dist"
   find "$context/dist" -name '*.tar' -delete # an earlier image, when somebody writes it there
@@ -50,7 +69,7 @@ run_buildah() {
 # Makes the base image from Debian packages, once for each list of packages, and prints its name.
 debian_base() {
   local work=$1 packages key base
-  packages=$(paste -sd, "$source_dir/packages.txt")
+  packages=$(packages_of_variant | paste -sd,)
   key=$(echo "$debian_release $packages" | sha256sum | cut -c1-12)
   base=localhost/boxwright-base:$key
   if ! run_buildah inspect --type image "$base" >/dev/null 2>&1; then

@@ -36,3 +36,7 @@ export const API_PORT = 8080;
 export const GATEWAY_PORT = 8443;
 /** Health, metrics and (api only) the write barrier, on every control-plane pod. */
 export const INTERNAL_PORT = 8081;
+
+/** In the image variant with a browser: Debian's package, and the npm package that drives it. */
+export const BROWSER_EXECUTABLE = '/usr/bin/chromium-headless-shell';
+export const BROWSER_DRIVER = '/app/node_modules/playwright-core/package.json';

@@ -97,6 +97,8 @@ export type RunEvent = z.output<typeof RunEvent>;
 export const ClaimRequest = z.object({
   protocol: z.int(),
   podUid: z.string(),
+  /** Whether the image of the pod has a browser; unknown of older runners. */
+  hasBrowser: z.boolean().optional(),
 });
 export type ClaimRequest = z.output<typeof ClaimRequest>;
 

@@ -30,8 +30,13 @@ export const SHELL_MAX_SECONDS = 600;
 /** Bounds of calls in `tools`, by family; the runner waits a little longer. */
 export const FILES_SECONDS = 30;
 export const FETCH_SECONDS = 30;
+export const BROWSER_SECONDS = 60;
 
 const Path = z.string().min(1).max(4096);
+const Ref = z
+  .string()
+  .regex(/^(f\d{1,4})?e\d{1,7}$/)
+  .describe('Ref of the thing in the latest snapshot, for example e12.');
 
 /**
  * The tools, with what a model is told about each. The input schema is checked by the runner (through the model's SDK)
@@ -108,6 +113,36 @@ export const TOOL_DEFINITIONS = {
     description:
       'Fetches a page or text of the public web and returns what a person would read of it, as markdown. Long text is cut; all of it is then in the file named by wholeTextPath.',
     input: z.object({ url: z.string().min(1).max(4096).describe('Address, http or https.') }),
+  },
+  browser_navigate: {
+    family: 'browser',
+    description:
+      'Opens an address of the public web in a headless browser and returns what the page consists of, with a ref for each thing that can be clicked or typed into.',
+    input: z.object({ url: z.string().min(1).max(4096).describe('Address, http or https.') }),
+  },
+  browser_snapshot: {
+    family: 'browser',
+    description: 'Returns what the open page of the browser consists of now, with refs.',
+    input: z.object({}),
+  },
+  browser_click: {
+    family: 'browser',
+    description: 'Clicks a thing on the open page of the browser and returns the page as it is then.',
+    input: z.object({ ref: Ref }),
+  },
+  browser_type: {
+    family: 'browser',
+    description: 'Replaces the text of a field on the open page of the browser and returns the page as it is then.',
+    input: z.object({
+      ref: Ref,
+      text: z.string().max(65_536).describe('Text of the field.'),
+      submit: z.boolean().optional().describe('True presses Enter afterwards.'),
+    }),
+  },
+  browser_screenshot: {
+    family: 'browser',
+    description: 'Saves a picture of the open page of the browser as a PNG file in the workspace and returns its path.',
+    input: z.object({ fullPage: z.boolean().optional().describe('True for all of the page, not only what is in view.') }),
   },
 } as const satisfies Record<string, { family: string; description: string; input: z.ZodType }>;
 export type ToolName = keyof typeof TOOL_DEFINITIONS;

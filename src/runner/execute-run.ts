@@ -35,6 +35,8 @@ export interface ExecuteDeps {
   tools: ToolsClient;
   /** Socket of the tools container. */
   toolsSocket: string;
+  /** Whether the image of the pod has a browser. */
+  hasBrowser: boolean;
   journal: Journal;
   /** Base URL of the model for the engine. */
   baseUrl: string;
@@ -122,7 +124,7 @@ async function work(claim: ClaimAnswer, { deps, reporter, signal }: WorkContext)
     servers = await mcpServersOf(claim, deps, signal);
     for (const text of [...(claim.warnings ?? []), ...servers.warnings]) await hooks.onWarning(text);
     const own = [
-      ...agentTools(claim.agent.tools, deps.tools),
+      ...agentTools(claim.agent.tools, { client: deps.tools, hasBrowser: deps.hasBrowser }),
       ...gatewayTools(claim.abilities, deps),
       ...servers.tools,
     ];

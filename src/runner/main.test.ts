@@ -67,7 +67,14 @@ async function makePod(options: FakeGatewayOptions = {}): Promise<Pod> {
     start: (clock = systemClock, changes = {}) =>
       runRunner(
         { ...env, ...changes },
-        { writeLog: writeLogOn(clock), clock, random: () => 0.5, terminate: terminate.signal, paths },
+        {
+          writeLog: writeLogOn(clock),
+          clock,
+          random: () => 0.5,
+          terminate: terminate.signal,
+          paths,
+          hasBrowser: false,
+        },
       ),
     async startTools() {
       const stop = new AbortController();
@@ -120,7 +127,7 @@ test('a short run is a claim, its model calls and a finish; its tools work in th
   expect(pod.gateway.calls.map((call) => call.token)).toEqual(Array.from({ length: 5 }, () => 'run-token'));
   expect(pod.gateway.calls[0]).toMatchObject({
     path: '/internal/v1/runs/bw-b/helper-1/claim',
-    body: { protocol: 1, podUid: 'pod-uid' },
+    body: { protocol: 1, podUid: 'pod-uid', hasBrowser: false },
   });
   expect(pod.gateway.calls[1]?.path).toBe('/gateway/boxwright/v1/chat/completions');
   expect(pod.gateway.finished()).toMatchObject({

@@ -12,6 +12,7 @@ import { loadRunnerConfig } from './config.js';
 import type { RunnerConfig } from './config.js';
 import { executeRun } from './execute-run.js';
 import { GatewayClient } from './gateway-client.js';
+import { hasBrowser } from './has-browser.js';
 import { openJournal } from './journal.js';
 import { createRunnerLog, errorKind } from './log.js';
 import type { RunnerLog } from './log.js';
@@ -30,6 +31,8 @@ export interface RunnerDeps {
   /** Fires when the pod is told to stop. */
   terminate: AbortSignal;
   paths: { token: string; journal: string; toolsSocket: string; terminationLog: string };
+  /** Whether the image of the pod has a browser. */
+  hasBrowser: boolean;
 }
 
 /** The real things of a run pod. */
@@ -47,6 +50,7 @@ export function systemRunnerDeps(): RunnerDeps {
       toolsSocket: TOOLS_SOCKET,
       terminationLog: '/dev/termination-log',
     },
+    hasBrowser: hasBrowser(),
   };
 }
 
@@ -70,7 +74,11 @@ export async function runRunner(env: NodeJS.ProcessEnv, deps: RunnerDeps = syste
     log,
   });
   try {
-    return await claimAndExecute(createRunGateway(client, config, deps.clock), config, { deps, log });
+    return await claimAndExecute(
+      createRunGateway(client, { ...config, hasBrowser: deps.hasBrowser }, deps.clock),
+      config,
+      { deps, log },
+    );
   } finally {
     client.close();
   }
@@ -96,6 +104,7 @@ async function claimAndExecute(
     engine: createAiSdkEngine(gateway.modelFetch),
     toolsSocket: paths.toolsSocket,
     tools: createToolsClient({ socketPath: paths.toolsSocket, run: config.run, clock }),
+    hasBrowser: deps.hasBrowser,
     journal: openJournal(paths.journal, log),
     baseUrl: new URL(claim.model.basePath, config.gatewayUrl).href,
     writeTermination: (text) => writeFile(paths.terminationLog, text),

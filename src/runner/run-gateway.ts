@@ -55,6 +55,8 @@ export interface RunIdentity {
   namespace: string;
   run: string;
   podUid: string;
+  /** Whether the image of the pod has a browser. */
+  hasBrowser: boolean;
 }
 
 export function createRunGateway(client: GatewayClient, identity: RunIdentity, clock: Clock): RunGateway {
@@ -73,7 +75,11 @@ export function createRunGateway(client: GatewayClient, identity: RunIdentity, c
   };
   return {
     async claim(signal, giveUpAt) {
-      const request: ClaimRequest = { protocol: PROTOCOL_VERSION, podUid: identity.podUid };
+      const request: ClaimRequest = {
+        protocol: PROTOCOL_VERSION,
+        podUid: identity.podUid,
+        hasBrowser: identity.hasBrowser,
+      };
       const answer = ClaimAnswer.parse(await report('claim', () => request)(signal, giveUpAt));
       client.pin(answer.gatewayAddress, answer.epoch);
       return answer;

@@ -5,6 +5,7 @@
 import type { Socket } from 'node:net';
 import type { Clock } from '../runtime/clock.js';
 import {
+  BROWSER_SECONDS,
   encodeFrame,
   FETCH_SECONDS,
   FILES_SECONDS,
@@ -59,7 +60,11 @@ function failed(error: string): ToolResult {
   return { isError: true, result: { error } };
 }
 
-const SECONDS: Record<Exclude<PodToolFamily, 'shell'>, number> = { files: FILES_SECONDS, web: FETCH_SECONDS };
+const SECONDS: Record<Exclude<PodToolFamily, 'shell'>, number> = {
+  files: FILES_SECONDS,
+  web: FETCH_SECONDS,
+  browser: BROWSER_SECONDS,
+};
 
 function secondsFor({ tool, input }: ToolCall): number {
   const { family } = TOOL_DEFINITIONS[tool];

@@ -129,7 +129,11 @@ export class FakeNode {
       random: Math.random,
       log: NO_LOG,
     });
-    const gateway = createRunGateway(client, { namespace, run, podUid: pod.metadata.uid ?? '' }, systemClock);
+    const gateway = createRunGateway(
+      client,
+      { namespace, run, podUid: pod.metadata.uid ?? '', hasBrowser: false },
+      systemClock,
+    );
     const { signal } = this.#stopping;
     const giveUpAt = systemClock.monotonic() + GIVE_UP_MS;
     try {

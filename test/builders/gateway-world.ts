@@ -317,8 +317,8 @@ export class GatewayWorld {
     return this.post(on, runPath(pod.namespace, pod.run, call), body, pod.token);
   }
 
-  claim(on: GatewayPod, pod: RunPod): Promise<Reply> {
-    return this.call(on, pod, 'claim', { protocol: 1, podUid: pod.podUid });
+  claim(on: GatewayPod, pod: RunPod, more: { hasBrowser?: boolean } = {}): Promise<Reply> {
+    return this.call(on, pod, 'claim', { protocol: 1, podUid: pod.podUid, ...more });
   }
 
   chat(on: GatewayPod, pod: RunPod, body: unknown): Promise<Reply> {

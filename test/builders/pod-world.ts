@@ -71,7 +71,7 @@ export class PodWorld {
       BOXWRIGHT_GATEWAY_SERVER_NAME: 'unused',
       BOXWRIGHT_GATEWAY_CA: 'unused',
     };
-    await runRunner(env, { ...common, random: () => 0, paths });
+    await runRunner(env, { ...common, random: () => 0, paths, hasBrowser: false });
     stop.abort();
     await tools;
     return this.world.run(name);

@@ -212,6 +212,10 @@ export const AgentRunStatus = z.object({
       podUid: z.string().max(64).describe('The only pod that may execute this run.'),
       podName: z.string().max(253).describe('Its name.'),
       at: Timestamp.describe('When it claimed the run; execution is counted from here.'),
+      withoutBrowser: z
+        .boolean()
+        .optional()
+        .describe('True when the agent may use a browser and the image of the pod has none.'),
       gatewayPod: z.string().max(253).describe('Name of the gateway pod that serves the run.'),
       gatewayUid: z.string().max(64).describe('UID of that gateway pod.'),
       gatewayAddress: z.string().max(128).describe('host:port of that gateway pod.'),

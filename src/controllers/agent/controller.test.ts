@@ -48,7 +48,7 @@ function setup(slots = 1, archive?: MemoryArchive, boxSpec: object = {}) {
     storageClasses: api.informer(storageClassInformer),
     runs: api.informer({
       type: AgentRuns,
-      project: ({ metadata, spec }) => ({ metadata, spec: { agent: spec.agent } }),
+      project: ({ metadata, spec, status }) => ({ metadata, spec: { agent: spec.agent }, status }),
       indexes: { [informers.BY_AGENT]: (run) => [informers.agentIndexValue(run.metadata.namespace, run.spec.agent)] },
     }),
   };
@@ -164,6 +164,34 @@ describe('an agent', () => {
     await api.replaceStatus(Boxes, { ...box, status: { conditions } });
     await drain();
     expect(agent('a')?.status?.active).toBe(false);
+  });
+});
+
+describe('a browser that is missing', () => {
+  const claim = (at: string, more: object = {}) => ({ claim: { podUid: 'p', podName: 'p', at, ...more } });
+  const shown = (agent: Agent | undefined) => findCondition(agent?.status?.conditions, 'BrowserUnavailable');
+
+  it('is shown by the agent after a claim that found none, and no more after one that did', async () => {
+    const { api, seed, seedAgent, drain, agent } = setup();
+    seedAgent('a', 0);
+    await drain();
+    expect(shown(agent('a'))).toBeUndefined();
+    const run = (name: string, status: object) =>
+      seed(AgentRuns, { name, namespace: 'bw-dev' }, { agent: 'a', message: 'x' }, status);
+    run('a-1', claim('2026-01-01T00:00:01Z', { withoutBrowser: true }));
+    await drain();
+    expect(shown(agent('a'))).toMatchObject({
+      status: 'True',
+      reason: 'ImageWithoutBrowser',
+      message: expect.stringContaining('Set spec.image of the Box to the browser variant of the image'),
+    });
+    api.clearRecords();
+    run('a-2', claim('2026-01-01T00:00:02Z', { withoutBrowser: true }));
+    await drain();
+    expect(api.writes).toEqual([]);
+    run('a-3', claim('2026-01-01T00:00:03Z'));
+    await drain();
+    expect(shown(agent('a'))).toBeUndefined();
   });
 });
 

@@ -32,8 +32,14 @@ import { AgentDirectory } from './directory.js';
 import { removeClaim } from '../workspace-volume/claim.js';
 import type { ClaimView, StorageClassView } from '../workspace-volume/views.js';
 import { followersOf, settleInstall, watchInstalls } from './install.js';
-import { agentStatus, handleConditions, whyNotReady } from './status.js';
+import { agentStatus, browserConditions, handleConditions, whyNotReady } from './status.js';
+import type { RunClaimView } from './status.js';
 import { ensureWorkspace, watchWorkspaces } from './workspace.js';
+
+/** A run, with its claim. */
+interface RunOfAgent extends AgentChildView {
+  status?: { claim?: RunClaimView | undefined } | undefined;
+}
 
 export interface AgentDependencies {
   api: Pick<KubeApi, 'get' | 'create' | 'patch' | 'delete'>;
@@ -49,7 +55,7 @@ export interface AgentDependencies {
     schedules: Cache<AgentChildView>;
     skills: Cache<AgentChildView>;
     memories: Cache<AgentChildView>;
-    runs: Cache<AgentChildView>;
+    runs: Cache<RunOfAgent>;
     claims: Cache<ClaimView>;
     storageClasses: Cache<StorageClassView>;
   };
@@ -74,6 +80,7 @@ export function createAgentController(deps: AgentDependencies): ControllerPart {
       all([
         directory.watch(enqueue),
         watchChildren(deps, enqueue),
+        watchRunClaims(deps, enqueue),
         watchWorkspaces(deps, enqueue),
         watchInstalls(deps, enqueue),
       ]),
@@ -100,6 +107,14 @@ function watchChildren({ caches }: AgentDependencies, enqueue: (key: string) => 
     if (agent?.metadata.deletionTimestamp !== undefined) enqueue(objectKey(agent.metadata));
   };
   return all(childrenOf(caches).map(([, cache]) => cache.onChange(onGone)));
+}
+
+/** A claim tells what the pod of a run can do. */
+function watchRunClaims({ caches }: AgentDependencies, enqueue: (key: string) => void): () => void {
+  return caches.runs.onChange(({ previous, current }) => {
+    if (current?.status?.claim === undefined || previous?.status?.claim !== undefined) return;
+    enqueue(agentIndexValue(current.metadata.namespace, current.spec.agent));
+  });
 }
 
 /** What goes with an agent; first what could start another run. */
@@ -133,8 +148,11 @@ function agentSteps(deps: AgentDependencies): readonly AgentStep[] {
       name: 'standing',
       run: (draft, directory) => {
         const standing = directory.standing(draft);
-        const conditions = handleConditions(draft, standing, isoNow(deps.clock));
-        draft.status = { ...agentStatus(draft, standing), conditions };
+        const now = isoNow(deps.clock);
+        draft.status = { ...agentStatus(draft, standing), conditions: handleConditions(draft, standing, now) };
+        const runs = deps.caches.runs.byIndex(BY_AGENT, objectKey(draft.metadata));
+        const claims = runs.flatMap(({ status }) => (status?.claim === undefined ? [] : [status.claim]));
+        draft.status.conditions = browserConditions(draft, claims, now);
         setReady(draft, whyNotReady(draft, standing), deps.clock);
         return CONTINUE;
       },

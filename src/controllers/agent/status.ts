@@ -7,6 +7,7 @@ import type { NotReady } from '../common/ready.js';
 import type { Standing } from './standing.js';
 
 export const HANDLE_CONFLICT = 'HandleConflict';
+export const BROWSER_UNAVAILABLE = 'BrowserUnavailable';
 
 const INSTALLING =
   'the agent is being installed from a template; it is taken back when the install is not complete within 2 minutes';
@@ -43,6 +44,38 @@ export function handleConditions(agent: AgentView, standing: Standing | undefine
       type: HANDLE_CONFLICT,
       status: 'True',
       reason: 'HandleTaken',
+      message,
+      ...(generation === undefined ? {} : { observedGeneration: generation }),
+    },
+    now,
+  );
+}
+
+/** What is looked at of a run's claim. */
+export interface RunClaimView {
+  at: string;
+  withoutBrowser?: boolean | undefined;
+}
+
+/**
+ * BrowserUnavailable=True while the newest run found no browser in its image, though the agent may use one; the condition
+ * is absent otherwise. Of no run nothing is known.
+ */
+export function browserConditions(agent: AgentView, claims: readonly RunClaimView[], now: string): Condition[] {
+  const known = agent.status?.conditions ?? [];
+  const newest = claims.reduce<RunClaimView | undefined>((a, b) => (a === undefined || b.at > a.at ? b : a), undefined);
+  if (newest === undefined) return known;
+  if (newest.withoutBrowser !== true) return known.filter(({ type }) => type !== BROWSER_UNAVAILABLE);
+  const message =
+    'The image of the newest run has no browser, so the agent works without the browser tools. Set spec.image of the Box to ' +
+    'the browser variant of the image (docs/agents.md), or spec.tools.browser of the agent to false.';
+  const { generation } = agent.metadata;
+  return setCondition(
+    known,
+    {
+      type: BROWSER_UNAVAILABLE,
+      status: 'True',
+      reason: 'ImageWithoutBrowser',
       message,
       ...(generation === undefined ? {} : { observedGeneration: generation }),
     },

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { gzipSync } from 'node:zlib';
 import { assistantMessage, userMessage } from '../../../test/builders/run-events.js';
 import { apiError } from '../../../test/builders/recording-api.js';
+import { AgentTools } from '../../api/v1alpha1/agent.js';
 import { KubeConnectionError } from '../../kube/errors.js';
 import { GatewayWorld, NAMESPACE } from '../../../test/builders/gateway-world.js';
 
@@ -79,6 +80,18 @@ test('the claim answers with everything the run needs, writes one status and rea
   });
   expect(world.api.writes.map(({ resource }) => resource)).toEqual(['agentruns/status']);
   expect(world.api.reads).toEqual([]);
+});
+
+test.each([
+  ['the image has none', true, false, true],
+  ['the image has one', true, true, undefined],
+  ['an older runner does not say', true, undefined, undefined],
+  ['the agent wants none', false, false, undefined],
+])('a claim notes that a browser is missing: %s', async (_name, browser, hasBrowser, noted) => {
+  const world = new GatewayWorld({ agent: { tools: AgentTools.parse({ browser }) } });
+  const pod = world.addRun('helper-1', { message: 'x' });
+  await world.claim(world.startGateway(), pod, hasBrowser === undefined ? {} : { hasBrowser });
+  expect(world.run('helper-1').status?.claim?.withoutBrowser).toBe(noted);
 });
 
 test('a repeated claim of the same pod gets the same answer and writes nothing', async () => {

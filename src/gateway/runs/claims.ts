@@ -53,7 +53,8 @@ export class Claims {
     const input = await this.#inputOf(known, identity);
     // Before the claim: a Secret that cannot be read now must not leave a claimed run behind.
     const mcp = await this.#options.mcpServers.of(input.agent);
-    const claimedNow = known.status?.claim === undefined && (await this.#pin(identity, input));
+    const claimedNow =
+      known.status?.claim === undefined && (await this.#pin(identity, { ...input, hasBrowser: request.hasBrowser }));
     const served = await this.#options.pinning.resolve(identity);
     if (claimedNow) this.#options.served.startLog(served);
     const run = await store.find(ref);
@@ -62,7 +63,7 @@ export class Claims {
   }
 
   /** True when this call claimed the run; otherwise somebody else did meanwhile, and the pin says who. */
-  async #pin(identity: RunIdentity, input: ClaimInput): Promise<boolean> {
+  async #pin(identity: RunIdentity, input: ClaimInput & Pick<ClaimRequest, 'hasBrowser'>): Promise<boolean> {
     const { store, self, clock, metrics } = this.#options;
     let mine = false;
     await store.update({ namespace: identity.namespace, name: identity.runName }, (run) => {
@@ -71,7 +72,9 @@ export class Claims {
       if (run.status?.claim !== undefined) return undefined;
       mine = true;
       const now = isoNow(clock);
-      const claim = { podUid: identity.podUid, podName: identity.podName, at: now, ...self, epoch: 1 };
+      const withoutBrowser = input.hasBrowser === false && input.agent.spec.tools.browser;
+      const lacks = withoutBrowser ? { withoutBrowser } : {};
+      const claim = { podUid: identity.podUid, podName: identity.podName, at: now, ...self, epoch: 1, ...lacks };
       const { provider } = input.agent.spec;
       const marks = { ...(input.untrusted ? { untrusted: true } : {}), ...approvalsOf(input) };
       return {

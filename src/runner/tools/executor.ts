@@ -3,6 +3,8 @@ import { TOOL_DEFINITIONS } from '../../protocol/tools-socket.js';
 import type { ToolInput, ToolName, ToolsCall } from '../../protocol/tools-socket.js';
 import type { Clock } from '../../runtime/clock.js';
 import type { ToolResult } from '../engine.js';
+import type { Browser } from './browser/browser.js';
+import { click, navigate, screenshot, snapshot, type } from './browser/browser-tools.js';
 import { editFile, listDirectory, readTextFile, writeTextFile } from './files.js';
 import { globFiles, grepFiles } from './search.js';
 import type { ExecuteTool } from './server.js';
@@ -16,6 +18,8 @@ export interface ToolServices {
   workspace: string;
   clock: Clock;
   web: WebAccess;
+  /** Absent where the image has none. */
+  browser?: Browser | undefined;
 }
 
 /** What every tool gets besides its input. */
@@ -44,6 +48,11 @@ const TOOLS: Tools = {
   grep: ok(grepFiles),
   glob: ok(globFiles),
   fetch: fetchPage,
+  browser_navigate: navigate,
+  browser_snapshot: snapshot,
+  browser_click: click,
+  browser_type: type,
+  browser_screenshot: screenshot,
 };
 
 /** Executes calls in one workspace. The result never rejects. */

@@ -5,11 +5,14 @@
 import { dirname, join } from 'node:path';
 import { systemResolve } from '../../net/dial.js';
 import { publicAddresses } from '../../net/public-address.js';
-import { TOOLS_SOCKET, WORKSPACE_DIR } from '../../protocol/pod.js';
+import { BROWSER_EXECUTABLE, TOOLS_SOCKET, WORKSPACE_DIR } from '../../protocol/pod.js';
 import type { Clock } from '../../runtime/clock.js';
 import { systemClock } from '../../runtime/clock.js';
 import { createRunnerLog, errorKind } from '../log.js';
 import type { RunnerLog } from '../log.js';
+import { hasBrowser } from '../has-browser.js';
+import { createBrowser } from './browser/browser.js';
+import type { Browser } from './browser/browser.js';
 import { createToolExecutor } from './executor.js';
 import { createProgramRunner } from './mcp-program.js';
 import { killGroup, readProcessGroups, superviseProcesses } from './process-supervisor.js';
@@ -25,25 +28,31 @@ export interface ToolsDeps {
   terminate: AbortSignal;
   paths: { socket: string; workspace: string };
   web: WebAccess;
+  /** Absent where the image has none. */
+  browser?: Browser | undefined;
 }
 
 /** The real things of a run pod. */
 export function systemToolsDeps(): ToolsDeps {
   const terminate = new AbortController();
   process.once('SIGTERM', () => terminate.abort());
+  const dialer = { isAllowed: publicAddresses(), resolve: systemResolve };
   return {
     clock: systemClock,
     writeLog: (line) => process.stdout.write(line),
     terminate: terminate.signal,
     paths: { socket: TOOLS_SOCKET, workspace: WORKSPACE_DIR },
     web: {
-      dialer: { isAllowed: publicAddresses(), resolve: systemResolve },
+      dialer,
       // hack/build.mjs puts it beside the main file.
       readPage: createPageReader({
         worker: join(dirname(process.argv[1] ?? ''), 'page-worker.mjs'),
         clock: systemClock,
       }),
     },
+    ...(hasBrowser()
+      ? { browser: createBrowser({ executable: BROWSER_EXECUTABLE, home: WORKSPACE_DIR, dialer }) }
+      : {}),
   };
 }
 
@@ -51,7 +60,7 @@ export function systemToolsDeps(): ToolsDeps {
 export async function runTools(_env: NodeJS.ProcessEnv, deps: ToolsDeps = systemToolsDeps()): Promise<number> {
   const log = createRunnerLog('tools', deps.clock, deps.writeLog);
   try {
-    const execute = createToolExecutor({ workspace: deps.paths.workspace, clock: deps.clock, web: deps.web });
+    const execute = createToolExecutor({ ...deps, workspace: deps.paths.workspace });
     const runServer = createProgramRunner({ workspace: deps.paths.workspace, clock: deps.clock, log });
     const server = await listenForCalls({ socketPath: deps.paths.socket, execute, runServer, clock: deps.clock, log });
     log.info({}, 'tools are ready');
@@ -64,6 +73,7 @@ export async function runTools(_env: NodeJS.ProcessEnv, deps: ToolsDeps = system
       signal: deps.terminate,
     });
     await server.close();
+    await deps.browser?.close();
     return 0;
   } catch (error) {
     log.error({ failure: errorKind(error) }, 'tools cannot serve');
