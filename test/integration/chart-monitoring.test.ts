@@ -1,7 +1,6 @@
 /** What the chart makes for the Prometheus operator, whose CRDs no test cluster has: its shape, and that every metric exists. */
 import { readFileSync } from 'node:fs';
 import { Registry } from 'prom-client';
-import { parseAllDocuments } from 'yaml';
 import { createRunMetrics } from '../../src/controllers/agent-run/metrics.js';
 import { createRetentionMetrics } from '../../src/controllers/retention/metrics.js';
 import { createGatewayMetrics } from '../../src/gateway/metrics.js';
@@ -14,7 +13,7 @@ import {
   trackReadiness,
 } from '../../src/observability/metrics.js';
 import { createWebhookMetrics } from '../../src/webhook/metrics.js';
-import { findTools } from '../builders/kubectl.js';
+import { renderChart } from '../builders/chart.js';
 
 interface Rule {
   alert: string;
@@ -52,22 +51,7 @@ function exported(): Promise<{ name: string; labels: string[] }[]> {
   return Promise.resolve(metrics.map(({ name, labelNames = [] }) => ({ name, labels: labelNames })));
 }
 
-async function render(...values: string[]): Promise<Manifest[]> {
-  const tools = await findTools();
-  const sets = ['publicUrl=http://localhost', ...values].flatMap((value) => ['--set', value]);
-  const rendered = await tools.helm([
-    'template',
-    'boxwright',
-    'charts/boxwright',
-    '-n',
-    'bw-system',
-    '--kube-version',
-    '1.34.0',
-    ...sets,
-  ]);
-  if (!rendered.ok) throw new Error(rendered.stderr);
-  return parseAllDocuments(rendered.stdout).flatMap((document) => (document.toJS() as Manifest | null) ?? []);
-}
+const render = (...values: string[]) => renderChart<Manifest>(values);
 
 const monitors = (manifests: readonly Manifest[]) =>
   manifests.filter(({ apiVersion }) => apiVersion.startsWith('monitoring.coreos.com/'));
