@@ -22,7 +22,7 @@ function setUp(answer: (message: Message) => Answer | undefined) {
   const clock = new FakeClock();
   const fetch: typeof globalThis.fetch = async (_url, init) => {
     if (init?.method !== 'POST') return new Response(null, { status: 405 });
-    const message = JSON.parse(String(init.body)) as Message;
+    const message = JSON.parse(init.body as string) as Message;
     const given = answer(message);
     if (given === 'hang') return hang(init.signal);
     if (given instanceof Response) return given;
@@ -58,12 +58,12 @@ const tools = (...list: object[]) => ({ tools: list.map((tool) => ({ inputSchema
 
 /** Moves the clock until the promise is settled: the client needs turns of the event loop in between. */
 async function settled<T>(work: Promise<T>, clock: FakeClock, stepMs: number): Promise<T> {
-  let done = false;
-  const finish = () => {
-    done = true;
+  const state = { isSettled: false };
+  const settle = () => {
+    state.isSettled = true;
   };
-  work.then(finish, finish);
-  for (let turn = 0; turn < 1000 && !done; turn++) await clock.advance(turn < 50 ? 0 : stepMs);
+  work.then(settle, settle);
+  for (let turn = 0; turn < 1000 && !state.isSettled; turn++) await clock.advance(turn < 50 ? 0 : stepMs);
   return work;
 }
 
