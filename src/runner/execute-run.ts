@@ -60,8 +60,10 @@ interface Stop {
 
 const STOPS: Record<StopReason, string> = {
   Cancelled: 'The run was cancelled.',
-  DeadlineExceeded: 'The run took longer than its limit.',
-  Interrupted: 'The pod was told to stop before the agent finished.',
+  DeadlineExceeded:
+    'The run took longer than its limit. Raise bounds.executionSeconds of the Box, or give the agent less to do.',
+  Interrupted:
+    'The pod was told to stop before the agent finished. Start a new run; a run is never repeated by itself.',
   RunnerError: 'The gateway did not accept a report of the runner.',
   Refused: 'The gateway refused the runner.',
 };

@@ -293,7 +293,8 @@ describe('a run is stopped', () => {
     expect(await exit).toBe(0);
     expect(pod.gateway.finished()?.outcome).toEqual({
       reason: 'Interrupted',
-      message: 'The pod was told to stop before the agent finished.',
+      message:
+        'The pod was told to stop before the agent finished. Start a new run; a run is never repeated by itself.',
       output: 'Wait.',
     });
     await eventually(() =>

@@ -1,6 +1,6 @@
 /** The end of a run as the gateway writes it: reported by the runner, refused at the claim, or silent for too long. */
 import { acceptedAt } from '../../api/names.js';
-import { isReportedReason } from '../../api/reasons.js';
+import { RUN_REASONS, isReportedReason } from '../../api/reasons.js';
 import { finishedStatus, isTerminal, phaseOf, type RunOutcome, type RunStatus } from '../../api/run-status.js';
 import { MAX_STATUS_OUTPUT_BYTES, type AgentRun, type RunPhase } from '../../api/v1alpha1/agent-run.js';
 import { redact, type Logger } from '../../observability/logger.js';
@@ -60,7 +60,8 @@ export class RunFinisher {
     const { clock, lock, store } = this.#options;
     await lock.run(served.uid, async () => {
       if (clock.monotonic() - served.heardAt < boundSeconds * 1000) return;
-      const message = `The run sent nothing for ${boundSeconds} seconds (spec.bounds.heartbeatSeconds of its Box).`;
+      const what = `The run sent nothing for ${boundSeconds} seconds (spec.bounds.heartbeatSeconds of its Box).`;
+      const message = `${what} ${RUN_REASONS.HeartbeatLost.nextStep}`;
       served.call?.abort();
       await this.#options.served.logOf(served, store.get(served.ref));
       await this.#end(served, { reason: 'HeartbeatLost', message }, {});

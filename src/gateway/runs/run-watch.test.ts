@@ -22,7 +22,8 @@ test('a run that is silent for longer than its bound ends as HeartbeatLost', asy
   expect(world.run('helper-1').status).toMatchObject({
     phase: 'error',
     reason: 'HeartbeatLost',
-    message: 'The run sent nothing for 90 seconds (spec.bounds.heartbeatSeconds of its Box).',
+    message:
+      'The run sent nothing for 90 seconds (spec.bounds.heartbeatSeconds of its Box). Check the node and the logs of the pod; start a new run.',
     usageFinal: true,
   });
   expect(world.writes('agentruns/status')).toBe(1);
