@@ -18,7 +18,8 @@ export interface FakeUsage {
 
 export interface FakeAnswer {
   text?: string;
-  calls?: readonly { tool: string; input: unknown }[];
+  /** `raw` takes the place of the arguments, where the protocol has them as text. */
+  calls?: readonly { tool: string; input: unknown; raw?: string }[];
   /** 10 input and 5 output tokens when absent. */
   usage?: FakeUsage;
 }
@@ -283,12 +284,12 @@ function responsesAnswer(seen: SeenRequest, said: FakeAnswer, usage: FakeUsage |
               content: [{ type: 'output_text', text, annotations: [], logprobs: [] }],
             },
           ]),
-      ...calls.map(({ tool, input }, index) => ({
+      ...calls.map(({ tool, input, raw }, index) => ({
         type: 'function_call',
         id: `fc_${number}_${index}`,
         call_id: `call_${number}_${index}`,
         name: tool,
-        arguments: JSON.stringify(input),
+        arguments: raw ?? JSON.stringify(input),
         status: 'completed',
       })),
     ],
@@ -380,11 +381,11 @@ function chatBase(seen: SeenRequest, number: number, object: string): object {
 }
 
 function chatCalls({ calls = [] }: FakeAnswer, number: number): object[] {
-  return calls.map(({ tool, input }, index) => ({
+  return calls.map(({ tool, input, raw }, index) => ({
     id: `call${number}000${index}`,
     index,
     type: 'function',
-    function: { name: tool, arguments: JSON.stringify(input) },
+    function: { name: tool, arguments: raw ?? JSON.stringify(input) },
   }));
 }
 

@@ -14,7 +14,8 @@ import { ConfigMaps, Jobs, Secrets } from '../../src/kube/core-types.js';
 import { createAiSdkEngine } from '../../src/runner/ai-sdk-engine.js';
 import type { EngineOutcome, EngineTool } from '../../src/runner/engine.js';
 import { languageModel, NOTHING_STORED } from '../../src/runner/model-provider.js';
-import { startFakeVendor, type FakeAnswer, type FakeFault, type FakeVendor } from '../builders/fake-vendor.js';
+import { startFakeVendor } from '../builders/fake-vendor.js';
+import type { FakeAnswer, FakeFault, FakeVendor, FakeVendorOptions } from '../builders/fake-vendor.js';
 import { GatewayWorld, NAMESPACE, RELEASE, type GatewayPod, type RunPod } from '../builders/gateway-world.js';
 
 const KEY = 'sk-vendor-0123456789abcdef';
@@ -73,7 +74,7 @@ interface SceneOptions {
 
 async function scene(
   { provider, model, secretKey }: Case,
-  answers: readonly (FakeAnswer | FakeFault)[] = [],
+  answers: NonNullable<FakeVendorOptions['answers']> = [],
   options: SceneOptions = {},
 ): Promise<Scene> {
   const vendor = await startFakeVendor({ key: KEY, answers });
@@ -272,6 +273,15 @@ describe.each(VENDORS)('$provider', (one) => {
     expect(at.vendor.requests).toHaveLength(1);
   });
 
+  test('a model that calls tools without end is stopped at its step limit, and every call is counted once', async () => {
+    const usage = { input: 100, output: 10 };
+    const at = await scene(one, () => ({ calls: [{ tool: 'echo', input: { text: 'x' } }], usage }), { stepLimit: 4 });
+
+    expect(await runAgent(at)).toMatchObject({ reason: 'StepLimitReached', steps: 4 });
+    expect(at.vendor.requests).toHaveLength(4);
+    expect(usageOf(at)).toMatchObject({ steps: 4, inputTokens: 400, outputTokens: 40 });
+  });
+
   test('an answer that does not say what it used charges the reservation', async () => {
     const at = await scene(one, [{ fault: 'no-usage' }]);
 
@@ -320,6 +330,21 @@ describe.each(VENDORS)('$provider', (one) => {
     expect(at.vendor.requests).toEqual([]);
   });
 });
+
+test.each(VENDORS.filter(({ provider }) => provider !== 'anthropic' && provider !== 'google'))(
+  '$provider: tool arguments that are no JSON are an error of the tool, and the run goes on',
+  async (one) => {
+    const usage = { input: 100, output: 10 };
+    const at = await scene(one, [
+      { calls: [{ tool: 'echo', input: {}, raw: '{"text": "x' }], usage },
+      { text: 'Done.', usage },
+    ]);
+
+    expect(await runAgent(at)).toMatchObject({ reason: 'Completed', output: 'Done.', steps: 2 });
+    expect(JSON.stringify(at.vendor.requests[1]?.body)).toContain('Invalid input for tool echo');
+    expect(usageOf(at)).toMatchObject({ steps: 2, inputTokens: 200, outputTokens: 20 });
+  },
+);
 
 /** Micro-USD of 2,700 input tokens, 200 of them cached (where the vendor says so), and 110 output tokens. */
 const COSTS: Record<Case['provider'], number> = {
