@@ -75,7 +75,7 @@ describe('a deleted run of a tick', () => {
 
   test('stays until the schedule has noted the tick, and not beyond the starting deadline', async () => {
     expect(await settle(undefined)).toEqual({ first: { requeueAfterMs: 1000 }, late: {}, folded: 1 });
-    expect(await settle({ lastTick: '2025-12-31T00:00:00.000Z' } as AgentSchedule['status'])).toMatchObject({
+    expect(await settle({ lastTick: '2025-12-31T00:00:00.000Z' })).toMatchObject({
       first: { requeueAfterMs: 1000 },
     });
   });

@@ -32,7 +32,7 @@ import { bounded } from '../bounded.js';
 import { orUndefined } from '../caches.js';
 import { connectorSummaries } from '../connectors.js';
 import type { Caller } from '../key-check.js';
-import { idOf, kubeCall } from '../scope.js';
+import { KUBE_CALL_MS, idOf, kubeCall } from '../scope.js';
 import { ACKNOWLEDGE_MS } from '../start-run.js';
 import { newTokenId } from '../trigger-token.js';
 import { UserError } from '../user-error.js';
@@ -44,6 +44,8 @@ import type { TemplateDeps } from './find.js';
 const MAX_ATTEMPTS = 5;
 /** Tries to take one object back: what is left over is the controller's business. */
 const MAX_UNDO_ATTEMPTS = 3;
+/** No write is under way any more when the controller takes an install back: a child would be left without its agent. */
+const LAST_WRITE_MS = 2 * KUBE_CALL_MS;
 /** The commit names the version of the agent that it saw; its controller writes at the same time. */
 const MAX_COMMIT_ATTEMPTS = 8;
 
@@ -165,8 +167,8 @@ export class Installation {
   }
 
   async #make<T extends KubeObject>(type: ResourceType<T>, object: T, handle: string): Promise<T> {
-    if (this.deps.clock.now() >= this.#until) {
-      throw new UserError('nothing was installed: the cluster took more than 2 minutes for it; try again later');
+    if (this.deps.clock.now() >= this.#until - LAST_WRITE_MS) {
+      throw new UserError('nothing was installed: the cluster took too long for it; try again later');
     }
     try {
       const created = await kubeCall(this.deps, (signal) => this.deps.api.create(type, object, { signal }));
