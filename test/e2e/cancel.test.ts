@@ -1,0 +1,91 @@
+/** A run is stopped in each of the three ways, in a model call and in a tool: soon, with its processes, and counted. */
+import { jest } from '@jest/globals';
+import { eventually, getObject, kubectlOk } from './support/install.js';
+import { callTool } from './support/mcp.js';
+import { claimed, createRun, ended, readRun } from './support/runs.js';
+import { createTenant } from './support/tenant.js';
+import type { Tenant } from './support/tenant.js';
+
+jest.setTimeout(300_000);
+
+/** Five seconds are promised; a test machine has more to do than one run. */
+const SOON_MS = 5_000 + 2_000;
+
+interface Counted {
+  status?: { runs?: number; tokens?: number };
+}
+
+describe('cancelling', () => {
+  let tenant: Tenant;
+
+  beforeAll(async () => {
+    tenant = await createTenant('e2e-cancel');
+    await tenant.agent('worker');
+  });
+
+  afterAll(async () => {
+    await tenant.remove();
+  });
+
+  /** A run that has made one step, and then does what takes five minutes. */
+  async function working(name: string, what: string): Promise<void> {
+    await createRun(tenant, 'worker', `/say First.\n/shell true\n${what}\n/say never`, name);
+    await claimed(tenant, name);
+    await eventually(
+      `run ${name} has made steps`,
+      async () => ((await readRun(tenant, name))?.status?.usage?.steps ?? 0) > 0,
+    );
+  }
+
+  const pods = async (name: string) => {
+    const selector = ['-l', `boxwright.dev/run=${name}`, '--field-selector=status.phase=Running'];
+    return (await kubectlOk(['get', 'pods', '-n', tenant.namespace, ...selector, '-o', 'name'])).trim();
+  };
+
+  test.each([
+    ['model', '/wait 300s'],
+    ['tool', '/shell sleep 300'],
+  ])('by spec.cancelRequested and by cancel_run, while a %s works', async (kind, what) => {
+    const cancel = {
+      patch: (name: string) =>
+        kubectlOk([
+          'patch',
+          'agentrun',
+          name,
+          '-n',
+          tenant.namespace,
+          '--type=merge',
+          '-p',
+          '{"spec":{"cancelRequested":true}}',
+        ]),
+      call: (name: string) => callTool(tenant.apiKey, 'cancel_run', { agentId: tenant.agentId('worker'), runId: name }),
+    };
+    for (const [way, stop] of Object.entries(cancel)) {
+      const name = `${kind}-${way}`;
+      await working(name, what);
+      const before = Date.now();
+      await stop(name);
+
+      const { status } = await ended(tenant, name);
+      expect(status).toMatchObject({ phase: 'cancelled', reason: 'Cancelled', message: 'The run was cancelled.' });
+      expect(Date.now() - before).toBeLessThan(SOON_MS);
+      expect(status?.usage?.totalTokens).toBeGreaterThan(0);
+      await eventually(`no pod of run ${name} works`, async () => (await pods(name)) === '');
+    }
+  });
+
+  test('by deleting it: it goes away, and what it used stays counted', async () => {
+    const counted = async () => (await getObject<Counted>('agent', 'worker', tenant.namespace))?.status;
+    await working('deleted', '/shell sleep 300');
+    const used = (await readRun(tenant, 'deleted'))?.status?.usage?.totalTokens ?? 0;
+    const tokens = await eventually('the run is counted', async () => {
+      const status = await counted();
+      return (status?.tokens ?? 0) >= used && (status?.runs ?? 0) > 0 ? status?.tokens : undefined;
+    });
+    await kubectlOk(['delete', 'agentrun', 'deleted', '-n', tenant.namespace, '--wait=false']);
+
+    await eventually('the run is gone', async () => (await readRun(tenant, 'deleted')) === undefined);
+    await eventually('no pod of the run works', async () => (await pods('deleted')) === '');
+    expect((await counted())?.tokens).toBeGreaterThanOrEqual(tokens);
+  });
+});
