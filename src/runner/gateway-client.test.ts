@@ -193,3 +193,21 @@ describe('the pin', () => {
 async function eventually(condition: () => boolean): Promise<void> {
   while (!condition()) await new Promise((resolve) => setImmediate(resolve));
 }
+
+describe('a request that must not be repeated', () => {
+  test('is given up when its connection broke, since it may have been served', async () => {
+    const one = await gateway({ refuse: () => 'cut' });
+    await expect(client(one.url).send({ once: true })).rejects.toThrow(
+      /^The connection to the gateway broke \(.+\); the request may have been served\.$/,
+    );
+    expect(one.calls).toHaveLength(1);
+  });
+
+  test('is sent again while nobody took it: no connection, or a gateway that says so', async () => {
+    const one = await gateway({ refuse: (_call, count) => (count === 1 ? { status: 503 } : undefined) });
+    const { made, send } = client(one.url);
+    made.pin(await deadAddress(), 1);
+    expect((await send({ once: true })).status).toBe(200);
+    expect(one.calls).toHaveLength(2);
+  });
+});
