@@ -1,5 +1,5 @@
 /**
- * Model vendors on loopback, each in its own published protocol, whole and streamed: Anthropic Messages, OpenAI and xAI
+ * Model vendors, each in its own published protocol, whole and streamed: Anthropic Messages, OpenAI and xAI
  * Responses, Google generateContent, chat completions of Mistral, DeepSeek and OpenAI-compatible servers. It answers as a
  * test says, checks the key as the vendor does, and remembers what it was asked and what it gave.
  */
@@ -39,6 +39,8 @@ export interface SeenRequest {
   streamed: boolean;
   /** Set when the caller went away before the answer was whole. */
   gone: boolean;
+  /** What a whole answer said it used. */
+  given?: FakeUsage;
 }
 
 export interface FakeVendor {
@@ -59,9 +61,12 @@ export interface FakeVendorOptions {
   key: string;
   /** One after another, `Hello.` when there are no more; or one for each request. */
   answers?: readonly (FakeAnswer | FakeFault)[] | ((seen: SeenRequest) => FakeAnswer | FakeFault);
+  /** A free port of loopback when absent. */
+  listen?: { host: string; port: number };
 }
 
-const BASE_PATHS: Record<FakeVendorName, string> = {
+/** Base path of each vendor on the server. */
+export const BASE_PATHS: Record<FakeVendorName, string> = {
   anthropic: '/anthropic/v1',
   openai: '/openai/v1',
   google: '/google/v1beta',
@@ -91,8 +96,9 @@ export async function startFakeVendor(options: FakeVendorOptions): Promise<FakeV
     });
   });
   server.on('connection', () => (connections += 1));
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const { host, port } = options.listen ?? { host: '127.0.0.1', port: 0 };
+  await new Promise<void>((resolve) => server.listen(port, host, resolve));
+  const origin = `http://${host}:${(server.address() as AddressInfo).port}`;
   return {
     baseUrl: (vendor) => origin + BASE_PATHS[vendor],
     requests,
@@ -158,6 +164,7 @@ function serve({ seen, outgoing, answer, key, given, number }: Serving): void {
   for (const piece of pieces) outgoing.write(piece);
   outgoing.end();
   given.push(usage);
+  seen.given = usage;
 }
 
 function shownKey({ headers }: SeenRequest): string {

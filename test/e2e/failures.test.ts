@@ -1,43 +1,13 @@
 /** What breaks in production: each run ends, or waits, with the reason a person needs. Nothing is lost, nothing runs twice. */
 import { jest } from '@jest/globals';
-import { eventually, getObject, kubectl, kubectlOk, RELEASE_NAMESPACE } from './support/install.js';
+import { kill, podsOf, scaled } from './support/control-plane.js';
+import { getObject, kubectl, kubectlOk, RELEASE_NAMESPACE } from './support/install.js';
 import { finishedRun, toolOk } from './support/mcp.js';
 import { claimed, createRun, ended, readRun, withReason } from './support/runs.js';
 import { createTenant } from './support/tenant.js';
 import type { Tenant } from './support/tenant.js';
 
 jest.setTimeout(400_000);
-
-async function scaled(deployment: string, replicas: number): Promise<void> {
-  await kubectlOk(['-n', RELEASE_NAMESPACE, 'scale', `deployment/${deployment}`, `--replicas=${replicas}`]);
-  await eventually(`${deployment} has ${replicas} pods`, async () => {
-    const state = await getObject<{ status: { readyReplicas?: number; replicas?: number } }>(
-      'deployment',
-      deployment,
-      RELEASE_NAMESPACE,
-    );
-    return (state?.status.readyReplicas ?? 0) === replicas && (state?.status.replicas ?? 0) === replicas;
-  });
-}
-
-async function podsOf(component: string): Promise<string[]> {
-  const names = await kubectlOk([
-    'get',
-    'pods',
-    '-n',
-    RELEASE_NAMESPACE,
-    '-l',
-    `app.kubernetes.io/component=${component}`,
-    '--field-selector=status.phase=Running',
-    '-o',
-    'jsonpath={.items[*].metadata.name}',
-  ]);
-  return names.split(' ').filter((name) => name !== '');
-}
-
-function kill(namespace: string, pod: string): Promise<unknown> {
-  return kubectlOk(['delete', 'pod', pod, '-n', namespace, '--grace-period=0', '--force']);
-}
 
 describe('failures', () => {
   let tenant: Tenant;

@@ -36,6 +36,12 @@ export async function kubectlOk(args: readonly string[], input?: string): Promis
   return result.stdout;
 }
 
+/** The image that the installation runs. */
+export function productImage(): Promise<string> {
+  const path = 'jsonpath={.spec.template.spec.containers[0].image}';
+  return kubectlOk(['get', 'deployment', 'boxwright-gateway', '-n', RELEASE_NAMESPACE, '-o', path]);
+}
+
 /** Applies manifests given as objects. */
 export async function apply(...objects: readonly object[]): Promise<void> {
   const list = { apiVersion: 'v1', kind: 'List', items: objects };

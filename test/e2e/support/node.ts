@@ -1,22 +1,16 @@
 /** What an administrator does on a node: a short pod as root that sees its processes and /tmp. No run pod may look like this. */
-import { apply, eventually, getObject, kubectl, kubectlOk, RELEASE_NAMESPACE } from './install.js';
+import { apply, eventually, getObject, kubectl, kubectlOk, productImage } from './install.js';
 
 const NAMESPACE = 'default';
 /** /tmp of the node in the pod. */
 export const NODE_TMP = '/host/tmp';
 
 interface PodObject {
-  spec: { nodeName?: string; containers: { image: string }[] };
+  spec: { nodeName?: string };
   status?: {
     phase?: string;
     containerStatuses?: { name: string; containerID?: string }[];
   };
-}
-
-/** The image of the product: it is on the node, and has a shell. */
-async function image(): Promise<string> {
-  const jsonpath = 'jsonpath={.spec.template.spec.containers[0].image}';
-  return await kubectlOk(['get', 'deployment', 'boxwright-controller', '-n', RELEASE_NAMESPACE, '-o', jsonpath]);
 }
 
 /** Runs a shell script on a node and returns what it printed; fails when the script does. */
@@ -33,7 +27,8 @@ export async function onNode(nodeName: string, script: string): Promise<string> 
       containers: [
         {
           name: 'script',
-          image: await image(),
+          // It is on the node, and has a shell.
+          image: await productImage(),
           command: ['/bin/sh', '-ec', script],
           securityContext: { runAsUser: 0 },
           volumeMounts: [{ name: 'tmp', mountPath: NODE_TMP }],
@@ -57,9 +52,18 @@ export async function onNode(nodeName: string, script: string): Promise<string> 
 }
 
 /** Stops the processes of a container as with Ctrl-Z: they are there and do nothing. */
-export async function freeze(namespace: string, podName: string, container: string): Promise<void> {
+export function freeze(namespace: string, podName: string, container: string): Promise<void> {
+  return signal('STOP', namespace, podName, container);
+}
+
+/** Ends the processes of a container at once, as the kernel does. */
+export function killContainer(namespace: string, podName: string, container: string): Promise<void> {
+  return signal('KILL', namespace, podName, container);
+}
+
+async function signal(name: 'STOP' | 'KILL', namespace: string, podName: string, container: string): Promise<void> {
   const pod = await getObject<PodObject>('pod', podName, namespace);
-  const status = pod?.status?.containerStatuses?.find(({ name }) => name === container);
+  const status = pod?.status?.containerStatuses?.find((one) => one.name === container);
   const id = status?.containerID?.replace(/^.*:\/\//, '') ?? '';
   if (!/^[0-9a-f]{64}$/.test(id)) throw new Error(`container ${container} of ${podName} does not run`);
   const script = `
@@ -67,7 +71,7 @@ export async function freeze(namespace: string, podName: string, container: stri
     for group in /proc/[0-9]*/cgroup; do
       if grep -q ${id} "$group" 2>/dev/null; then
         pid=\${group#/proc/}; pid=\${pid%/cgroup}
-        kill -STOP "$pid" && found=yes
+        kill -${name} "$pid" && found=yes
       fi
     done
     test -n "$found"`;

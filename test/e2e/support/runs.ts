@@ -10,8 +10,12 @@ export interface RunObject {
     reason?: string;
     message?: string;
     output?: string;
-    claim?: { podName: string; podUid: string };
-    usage?: { steps: number; totalTokens: number };
+    provider?: string;
+    model?: string;
+    claim?: { podName: string; podUid: string; gatewayPod: string; epoch: number };
+    usage?: { steps: number; inputTokens: number; outputTokens: number; totalTokens: number; costUsd?: string };
+    usageFinal?: boolean;
+    openCall?: { inputTokens: number; outputTokens: number; costUsd?: string };
   };
 }
 

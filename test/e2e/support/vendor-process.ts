@@ -1,0 +1,70 @@
+/**
+ * The fake vendors of test/builders/fake-vendor.ts as the process of a pod, with a second port on which a test says how a
+ * case is answered and reads what was asked: `POST /script` with {@link VendorScript}, `GET /seen?name=` gives
+ * {@link SeenCase}. A case is known by the marker `[case:NAME]` in the message of the run.
+ */
+import { createServer } from 'node:http';
+import { startFakeVendor } from '../../builders/fake-vendor.js';
+import type { FakeAnswer, FakeFault, SeenRequest } from '../../builders/fake-vendor.js';
+
+export const VENDOR_PORT = 8080;
+export const CONTROL_PORT = 8081;
+
+/**
+ * `usage: 'all'` uses as much as the request allows: every byte as a token, and its whole output limit. The text is said
+ * `times` over.
+ */
+export type ScriptedAnswer =
+  FakeFault | (Omit<FakeAnswer, 'usage'> & { usage?: FakeAnswer['usage'] | 'all'; times?: number });
+
+export interface VendorScript {
+  name: string;
+  /** One after another; the last one again and again. */
+  answers: ScriptedAnswer[];
+}
+
+/** Requests of one case, oldest first. */
+export interface SeenCase {
+  requests: Pick<SeenRequest, 'vendor' | 'method' | 'path' | 'headers' | 'streamed' | 'gone' | 'given'>[];
+}
+
+const scripts = new Map<string, ScriptedAnswer[]>();
+const cases = new Map<string, SeenRequest[]>();
+
+function answerFor(seen: SeenRequest): FakeAnswer | FakeFault {
+  const text = JSON.stringify(seen.body);
+  const name = [...scripts.keys()].find((known) => text.includes(`[case:${known}]`)) ?? '';
+  const before = cases.get(name) ?? [];
+  cases.set(name, [...before, seen]);
+  const answers = scripts.get(name) ?? [];
+  const answer = answers[Math.min(before.length, answers.length - 1)] ?? { text: 'There is no such case.' };
+  if ('fault' in answer) return answer;
+  const { usage, times = 1, ...rest } = answer;
+  const said = { ...rest, ...(rest.text === undefined ? {} : { text: rest.text.repeat(times) }) };
+  if (usage !== 'all') return usage === undefined ? said : { ...said, usage };
+  return { ...said, usage: { input: Buffer.byteLength(text), output: Number(seen.body['max_tokens']) } };
+}
+
+function seenCase(name: string): SeenCase {
+  const requests = (cases.get(name) ?? []).map(({ body: _body, ...request }) => request);
+  return { requests };
+}
+
+await startFakeVendor({
+  key: process.env['VENDOR_KEY'] ?? '',
+  answers: answerFor,
+  listen: { host: '0.0.0.0', port: VENDOR_PORT },
+});
+createServer((incoming, outgoing) => {
+  const pieces: Buffer[] = [];
+  incoming.on('data', (piece: Buffer) => pieces.push(piece));
+  incoming.on('end', () => {
+    const url = new URL(incoming.url ?? '', 'http://control');
+    if (incoming.method === 'POST') {
+      const script = JSON.parse(Buffer.concat(pieces).toString('utf8')) as VendorScript;
+      scripts.set(script.name, script.answers);
+    }
+    const seen = seenCase(url.searchParams.get('name') ?? '');
+    outgoing.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(seen));
+  });
+}).listen(CONTROL_PORT, '0.0.0.0');

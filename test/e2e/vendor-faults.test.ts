@@ -1,0 +1,220 @@
+/** What a vendor does wrong, in real pods: each run ends with a reason and words for a person, and is charged once. */
+import { jest } from '@jest/globals';
+import { eventually, kubectlOk } from './support/install.js';
+import { finishedRun } from './support/mcp.js';
+import { createRun, ended } from './support/runs.js';
+import type { RunObject } from './support/runs.js';
+import { createTenant } from './support/tenant.js';
+import type { Tenant } from './support/tenant.js';
+import { startVendorPod, VENDOR_KEY } from './support/vendor.js';
+import type { VendorPod } from './support/vendor.js';
+import type { ScriptedAnswer } from './support/vendor-process.js';
+
+jest.setTimeout(300_000);
+
+interface FaultCase {
+  name: string;
+  answers: ScriptedAnswer[];
+  /** Of the status of the run. */
+  status: object;
+  /** Calls that the vendor saw. */
+  calls: number;
+  /** `none`: nothing was used. `reservation`: nobody knows, so the most that the call may have cost. Else what was given. */
+  usage: 'none' | 'reservation' | { steps: number; inputTokens: number; outputTokens: number };
+}
+
+const usage = { input: 100, output: 10 };
+const busy: ScriptedAnswer = { fault: 'status', status: 500, message: 'Internal error' };
+const look: ScriptedAnswer = { calls: [{ tool: 'list', input: {} }], usage };
+
+const CASES: FaultCase[] = [
+  {
+    name: 'unauthorised',
+    answers: [{ fault: 'status', status: 401, message: `invalid key ${VENDOR_KEY}` }],
+    status: {
+      phase: 'error',
+      reason: 'ModelError',
+      message:
+        'anthropic answered HTTP 401: invalid key [redacted]. Check key ANTHROPIC_API_KEY of Secret models in namespace bw-e2e-faults: it may be wrong, or without access to this model.',
+    },
+    calls: 1,
+    usage: 'none',
+  },
+  {
+    name: 'slow-down',
+    answers: [
+      { fault: 'status', status: 429, message: 'Slow down.', retryAfter: '3' },
+      { text: 'After the wait.', usage },
+    ],
+    status: { phase: 'done', reason: 'Completed', output: 'After the wait.' },
+    calls: 2,
+    usage: { steps: 1, inputTokens: 100, outputTokens: 10 },
+  },
+  {
+    name: 'slow-down-for-an-hour',
+    answers: [{ fault: 'status', status: 429, message: 'Slow down.', retryAfter: '3600' }],
+    status: {
+      phase: 'error',
+      reason: 'ModelError',
+      message: 'anthropic answered HTTP 429: Slow down. It asks to wait 3600 seconds.',
+    },
+    calls: 1,
+    usage: 'none',
+  },
+  {
+    name: 'broken',
+    answers: [busy],
+    status: { phase: 'error', reason: 'ModelError', message: 'anthropic answered HTTP 500: Internal error.' },
+    calls: 4,
+    usage: 'none',
+  },
+  {
+    name: 'cut',
+    answers: [{ fault: 'cut' }],
+    status: { phase: 'error', reason: 'ModelError', message: 'The model broke its answer off.' },
+    calls: 1,
+    usage: 'reservation',
+  },
+  {
+    name: 'reset',
+    answers: [{ fault: 'reset' }],
+    status: { phase: 'error', reason: 'ModelError', message: expect.stringMatching(/^anthropic gave no answer \(/) },
+    calls: 1,
+    usage: 'reservation',
+  },
+  {
+    name: 'invalid-json',
+    answers: [{ fault: 'invalid-json' }],
+    status: { phase: 'error', reason: 'ModelError', message: 'anthropic answered something that is not JSON.' },
+    calls: 1,
+    usage: 'reservation',
+  },
+  {
+    name: 'empty',
+    answers: [{ fault: 'empty' }],
+    status: { phase: 'error', reason: 'ModelError', message: 'anthropic answered nothing.' },
+    calls: 1,
+    usage: 'reservation',
+  },
+  {
+    name: 'after-a-step',
+    answers: [look, { fault: 'status', status: 400, message: 'prompt is too long' }],
+    status: { phase: 'error', reason: 'ModelError', message: 'anthropic answered HTTP 400: prompt is too long.' },
+    calls: 2,
+    usage: { steps: 1, inputTokens: 100, outputTokens: 10 },
+  },
+  {
+    name: 'endless-loop',
+    answers: [look],
+    status: { phase: 'done', reason: 'StepLimitReached', message: 'The agent used all 4 steps of its limit.' },
+    calls: 4,
+    usage: { steps: 4, inputTokens: 400, outputTokens: 40 },
+  },
+];
+
+describe('vendors that fail', () => {
+  let vendors: VendorPod;
+  let tenant: Tenant;
+
+  beforeAll(async () => {
+    vendors = await startVendorPod('e2e-faults');
+    const box = { ...vendors.box, resources: { memory: '64Mi', cpu: '200m' }, maxRunning: 6, maxRunningPerAgent: 6 };
+    tenant = await createTenant('e2e-faults', { box });
+    await vendors.giveKeys(tenant);
+    await tenant.agent('claude', { provider: 'anthropic', model: 'claude-sonnet-5', stepLimit: 4 });
+    await tenant.agent('local', { provider: 'boxwright', model: 'my-model' });
+  });
+
+  afterAll(async () => {
+    await tenant.remove();
+    await vendors.remove();
+  });
+
+  test('each run ends with the reason and the words of its case, and is charged once', async () => {
+    for (const { name, answers } of CASES) {
+      await vendors.script(name, ...answers);
+      await createRun(tenant, 'claude', `Go. [case:${name}]`, name);
+    }
+
+    for (const one of CASES) {
+      const run = await final(tenant, one.name);
+      expect({ name: one.name, status: run.status }).toMatchObject({ name: one.name, status: one.status });
+      const calls = (await vendors.seen(one.name)).length;
+      expect({ name: one.name, calls }).toEqual({ name: one.name, calls: one.calls });
+      expectUsage(one, run);
+      expect(JSON.stringify(run)).not.toContain(VENDOR_KEY);
+    }
+    const shown = await kubectlOk(['get', 'agentrun', 'broken', '-n', tenant.namespace, '-o', 'yaml']);
+    expect(shown).toContain('reason: ModelError');
+    expect(shown).toContain('anthropic answered HTTP 500: Internal error.');
+  });
+
+  test('tool arguments that are not JSON, and a tool that is not there, are tool errors; the run goes on', async () => {
+    await vendors.script(
+      'odd-arguments',
+      { calls: [{ tool: 'shell', input: {}, raw: '{"command": "ls' }], usage },
+      { calls: [{ tool: 'shell', input: { order: 66 } }], usage },
+      { calls: [{ tool: 'launch_missiles', input: {} }], usage },
+      { text: 'I gave up.', usage },
+    );
+    await createRun(tenant, 'local', 'Go. [case:odd-arguments]', 'odd-arguments');
+
+    const run = await final(tenant, 'odd-arguments');
+
+    expect(run.status).toMatchObject({ phase: 'done', reason: 'Completed', output: 'I gave up.' });
+    expect(run.status?.usage).toMatchObject({ steps: 4, inputTokens: 400, outputTokens: 40 });
+    const { toolCalls } = await finishedRun(tenant.apiKey, tenant.agentId('local'), 'odd-arguments');
+    expect(toolCalls?.map(({ step, tool, isError, durationMs }) => ({ step, tool, isError, durationMs }))).toEqual([
+      { step: 1, tool: 'shell', isError: true, durationMs: 0 },
+      { step: 2, tool: 'shell', isError: true, durationMs: 0 },
+      { step: 3, tool: 'launch_missiles', isError: true, durationMs: 0 },
+    ]);
+  });
+
+  test('a key that is wrong is named with its place, and never shown; the right one is used at once', async () => {
+    await vendors.giveKeys(tenant, 'sk-wrong-0123456789abcdef');
+    await vendors.script('wrong-key', { text: 'Now it is right.', usage });
+    // The gateway may know the key that was right for up to 30 s.
+    let attempt = 0;
+    const refused = await eventually('the wrong key is used', async () => {
+      const name = `wrong-key-${(attempt += 1)}`;
+      await createRun(tenant, 'local', 'Go. [case:wrong-key]', name);
+      const run = await final(tenant, name);
+      return run.status?.phase === 'error' ? run : undefined;
+    });
+    expect(refused.status).toMatchObject({
+      reason: 'ModelError',
+      message:
+        'boxwright answered HTTP 401: invalid key [redacted]. Check key API_KEY of Secret models in namespace bw-e2e-faults: it may be wrong, or without access to this model.',
+    });
+
+    await vendors.giveKeys(tenant);
+
+    await eventually('the right key is used', async () => {
+      const name = `right-key-${(attempt += 1)}`;
+      await createRun(tenant, 'local', 'Go. [case:wrong-key]', name);
+      return (await final(tenant, name)).status?.phase === 'done';
+    });
+  });
+});
+
+/** The run once it has ended and its usage will not change any more. */
+async function final(tenant: Tenant, name: string): Promise<RunObject> {
+  await ended(tenant, name);
+  return eventually(`the usage of ${name} is final`, async () => {
+    const run = await ended(tenant, name);
+    return run.status?.usageFinal === true ? run : undefined;
+  });
+}
+
+function expectUsage({ name, usage: expected }: FaultCase, run: RunObject): void {
+  const { steps, inputTokens = 0, outputTokens } = run.status?.usage ?? {};
+  const used = { name, steps, inputTokens, outputTokens };
+  if (expected === 'none') expect(used).toEqual({ name, steps: 0, inputTokens: 0, outputTokens: 0 });
+  else if (expected === 'reservation') {
+    // Every byte of the request as a token, and all that the model may write.
+    expect(used).toMatchObject({ name, steps: 0, outputTokens: 128_000 });
+    expect(inputTokens).toBeGreaterThan(500);
+  } else expect(used).toEqual({ name, ...expected });
+  expect(run.status?.openCall).toBeUndefined();
+}
