@@ -8,6 +8,7 @@ import { AgentSpec, Agents } from '../../src/api/v1alpha1/agent.js';
 import { BoxSpec, Boxes } from '../../src/api/v1alpha1/box.js';
 import { createCa, issueServerCertificate } from '../../src/controllers/installation/certificates.js';
 import { Jobs, Pods, Secrets, ServiceAccounts } from '../../src/kube/core-types.js';
+import type { Job } from '../../src/kube/core-types.js';
 import { createInformer } from '../../src/kube/informer.js';
 import { controllerReference } from '../../src/kube/owner-references.js';
 import type { KubeApi } from '../../src/kube/types.js';
@@ -27,6 +28,7 @@ jest.setTimeout(120_000);
 
 const NAME = 'boxwright-gateway.release.svc';
 const apiVersion = 'boxwright.dev/v1alpha1';
+const CHAT = { model: 'scripted', messages: [{ role: 'user', content: '/say hello' }] };
 
 let server: TestApiServer;
 let release: string;
@@ -168,13 +170,19 @@ async function addRun(name: string, message = '/say hello'): Promise<RunPod> {
     },
     spec: { template },
   });
+  return addPod(job, 'a');
+}
+
+/** A pod of the run's Job. */
+async function addPod(job: Job, suffix: string): Promise<RunPod> {
+  const run = job.metadata.name;
   const pod = await server.api.create(Pods, {
     apiVersion: 'v1',
     kind: 'Pod',
     metadata: {
-      name: `${name}-a`,
+      name: `${run}-${suffix}`,
       namespace,
-      labels: { [LABEL_RUN]: name },
+      labels: { [LABEL_RUN]: run },
       ownerReferences: [controllerReference(Jobs, job)],
     },
     spec: {
@@ -184,7 +192,7 @@ async function addRun(name: string, message = '/say hello'): Promise<RunPod> {
     },
   });
   const podUid = pod.metadata.uid ?? '';
-  return { run: name, podName: pod.metadata.name, podUid, token: await tokenOf(pod.metadata.name, podUid) };
+  return { run, podName: pod.metadata.name, podUid, token: await tokenOf(pod.metadata.name, podUid) };
 }
 
 /** What kubelet asks for a projected volume. */
@@ -231,8 +239,7 @@ test('a short run: claim, model call, heartbeat, finish cost two status writes a
   gateway.calls.length = 0;
 
   const claimed = await claim(gateway, pod);
-  const chat = { model: 'scripted', messages: [{ role: 'user', content: '/say hello' }] };
-  const answered = await post(gateway, '/gateway/boxwright/v1/chat/completions', pod.token, chat);
+  const answered = await post(gateway, '/gateway/boxwright/v1/chat/completions', pod.token, CHAT);
   const beat = await call(gateway, pod, 'events', { epoch: 1, events: [] });
   const events = [userMessage(1, '/say hello'), assistantMessage(2, 'hello')];
   const outcome = { reason: 'Completed', message: '', output: 'hello' };
@@ -286,6 +293,30 @@ async function eventually401(gateway: RunningGateway, pod: RunPod): Promise<numb
   }, 'the token of a deleted pod is still accepted');
   return status;
 }
+
+test('a second pod of the same Job claims in vain, and cannot report; the first one goes on', async () => {
+  const gateway = await startGateway('gateway-f');
+  const first = await addRun('helper-twice');
+  const job = await server.api.get(Jobs, { namespace, name: 'helper-twice' });
+  const second = await addPod(job, 'b');
+  const claimed = await claim(gateway, first);
+  const report = { epoch: 1, events: [userMessage(1, 'hello')] };
+  const outcome = { reason: 'Completed', message: '', output: 'second' };
+
+  const refused = [
+    await claim(gateway, second),
+    await call(gateway, second, 'events', report),
+    await call(gateway, second, 'finish', { ...report, outcome }),
+    await post(gateway, '/gateway/boxwright/v1/chat/completions', second.token, CHAT),
+  ];
+
+  expect(refused.map(({ status }) => status)).toEqual([409, 409, 409, 409]);
+  expect((await claim(gateway, first)).json).toEqual(claimed.json);
+  expect((await call(gateway, first, 'events', report)).json).toMatchObject({ ack: 1 });
+  expect((await call(gateway, first, 'events', report)).json).toMatchObject({ ack: 1 });
+  const run = await readRun('helper-twice');
+  expect(run.status).toMatchObject({ phase: 'running', claim: { podUid: first.podUid } });
+});
 
 test('two gateways: the second names the first, and takes over when its pod is gone', async () => {
   const [one, two] = [await startGateway('gateway-c'), await startGateway('gateway-d')];
