@@ -73,6 +73,10 @@ test-clients: deps ## MCP clients that others wrote, against the real API proces
 test-e2e: up ## Tests in real pods on the cluster of make up.
 	$(JEST) --selectProjects e2e --runInBand
 
+.PHONY: runner-weight
+runner-weight: deps ## What a run pod loads before its first model call, with CPU seconds and memory on this machine.
+	node hack/runner-weight.mjs --measure
+
 .PHONY: chaos
 chaos: deps ## Kills pods, API server and etcd of the cluster of make up while webhooks arrive, then checks the promises.
 	node hack/run-ts.mjs test/chaos/main.ts
