@@ -282,6 +282,42 @@ describe('hostile callers, colleagues and agents', () => {
     expect(seen).toMatch(/token: (No such file|Permission denied)/);
   });
 
+  test('what the tools container reaches opens nothing: no process, mount, memory, API server or gateway', async () => {
+    const address = (service: string, namespace: string) =>
+      kubectlOk(['get', 'service', service, '-n', namespace, '-o', 'jsonpath={.spec.clusterIP}']);
+    const api = await address('kubernetes', 'default');
+    const gateway = await address('boxwright-gateway', RELEASE_NAMESPACE);
+    const claim = `https://${gateway}:8443/internal/v1/runs/${tenant.namespace}/reaches/claim`;
+    const status = `curl -sk -m 5 -o /dev/null -w '%{http_code}'`;
+    const look = [
+      'cat /proc/[0-9]*/environ | tr "\\0" "\\n" | sed "s/^/env /"',
+      'cat /proc/mounts | sed "s/^/mount /"',
+      'echo pids $(ls -d /proc/[0-9]* | wc -l)',
+      'ls -laR /var/run/boxwright /dev/shm 2>&1',
+      'for p in /proc/[0-9]*; do test "$(stat -c %u $p)" = 65533 || echo foreign $p; done',
+      `echo api $(${status} https://${api}/api/v1/secrets)`,
+      `echo metadata $(${status} http://169.254.169.254/latest/meta-data/)`,
+      `echo bare $(${status} -X POST -d '{}' ${claim})`,
+      `echo invented $(${status} -X POST -H 'Authorization: Bearer aaaa.bbbb.cccc' -d '{}' ${claim})`,
+      `echo model $(${status} -X POST -d '{}' https://${gateway}:8443/gateway/boxwright/v1/chat/completions)`,
+    ];
+    await createRun(tenant, 'worker', `/shell ${look.join('; ')}\n/say Looked.`, 'reaches');
+    await ended(tenant, 'reaches');
+    const run = await finishedRun(tenant.apiKey, tenant.agentId('worker'), 'reaches');
+    const { output: seen } = JSON.parse(run.toolCalls?.[0]?.result ?? '{}') as { output: string };
+
+    expect(seen).toContain('env HOME=/workspace');
+    expect(seen).not.toMatch(/^env BOXWRIGHT_/m);
+    expect(seen).not.toMatch(/eyJ[A-Za-z0-9_-]{10,}/);
+    expect(seen).not.toMatch(/^mount .*(serviceaccount|boxwright\/(token|journal))/m);
+    expect(seen).not.toMatch(/^foreign /m);
+    expect(seen).toMatch(/^api (401|403|000)$/m);
+    expect(seen).toMatch(/^metadata (000|404)$/m);
+    expect(seen).toMatch(/^bare 401$/m);
+    expect(seen).toMatch(/^invented 401$/m);
+    expect(seen).toMatch(/^model 401$/m);
+  });
+
   test('logs of the control plane hold no key and no trigger URL', async () => {
     const { url } = await toolOk<{ url: string }>(tenant.apiKey, 'upsert_trigger', {
       agentId: tenant.agentId('worker'),

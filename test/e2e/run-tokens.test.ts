@@ -41,7 +41,12 @@ describe('tokens of runs', () => {
 
   /** A run whose pod is in a tool call that lasts. */
   async function working(name: string): Promise<RunObject> {
-    await createRun(tenant, 'worker', '/shell sleep 280\n/say I was left alone.', name);
+    await createRun(
+      tenant,
+      'worker',
+      '/tool shell {"command":"sleep 280","timeoutSeconds":600}\n/say I was left alone.',
+      name,
+    );
     return claimed(tenant, name);
   }
 

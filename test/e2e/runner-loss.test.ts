@@ -41,7 +41,7 @@ describe('a runner that is lost', () => {
     await vendors.script(
       'in-a-tool',
       { text: 'First.', calls: [{ tool: 'shell', input: { command: 'echo one' } }], usage },
-      { text: 'Second.', calls: [{ tool: 'shell', input: { command: 'sleep 280' } }], usage },
+      { text: 'Second.', calls: [{ tool: 'shell', input: { command: 'sleep 280', timeoutSeconds: 600 } }], usage },
     );
     await createRun(tenant, 'worker', 'Go. [case:in-a-tool]', 'in-a-tool');
     const run = await claimed(tenant, 'in-a-tool');

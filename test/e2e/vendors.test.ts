@@ -141,7 +141,11 @@ describe('models of vendors', () => {
     for (const one of MODELS) {
       await vendors.script(
         name(one),
-        { text: 'I wait.', calls: [{ tool: 'shell', input: { command: 'sleep 240' } }], usage: first },
+        {
+          text: 'I wait.',
+          calls: [{ tool: 'shell', input: { command: 'sleep 240', timeoutSeconds: 600 } }],
+          usage: first,
+        },
         { text: 'Streamed.', usage: streamed },
       );
       await createRun(tenant, `on-${one.provider}`, `Wait. [case:${name(one)}]`, name(one));
