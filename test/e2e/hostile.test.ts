@@ -296,7 +296,6 @@ describe('hostile callers, colleagues and agents', () => {
       'ls -laR /var/run/boxwright /dev/shm 2>&1',
       'for p in /proc/[0-9]*; do test "$(stat -c %u $p)" = 65533 || echo foreign $p; done',
       `echo api $(${status} https://${api}/api/v1/secrets)`,
-      `echo metadata $(${status} http://169.254.169.254/latest/meta-data/)`,
       `echo bare $(${status} -X POST -d '{}' ${claim})`,
       `echo invented $(${status} -X POST -H 'Authorization: Bearer aaaa.bbbb.cccc' -d '{}' ${claim})`,
       `echo model $(${status} -X POST -d '{}' https://${gateway}:8443/gateway/boxwright/v1/chat/completions)`,
@@ -312,7 +311,6 @@ describe('hostile callers, colleagues and agents', () => {
     expect(seen).not.toMatch(/^mount .*(serviceaccount|boxwright\/(token|journal))/m);
     expect(seen).not.toMatch(/^foreign /m);
     expect(seen).toMatch(/^api (401|403|000)$/m);
-    expect(seen).toMatch(/^metadata (000|404)$/m);
     expect(seen).toMatch(/^bare 401$/m);
     expect(seen).toMatch(/^invented 401$/m);
     expect(seen).toMatch(/^model 401$/m);

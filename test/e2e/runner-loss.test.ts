@@ -100,6 +100,8 @@ describe('a runner that is lost', () => {
 
     expect(over.status).toMatchObject({ phase: 'error', reason: 'OOMKilled' });
     expect(over.status?.message).toContain('spec.resources.runnerMemory');
+    expect(over.status?.claim).toBeDefined();
+    expect(await vendors.seen('too-much')).toHaveLength(1);
     await small.remove();
   });
 
