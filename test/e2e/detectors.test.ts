@@ -37,8 +37,7 @@ describe('a pod that does not come up', () => {
   let tenant: Tenant;
 
   beforeAll(async () => {
-    const bounds = { imagePullSeconds: 3, containerCreateSeconds: 3, claimSeconds: 3 };
-    tenant = await createTenant('e2e-detect-start', { box: { bounds } });
+    tenant = await createTenant('e2e-detect-start');
     await tenant.agent('worker');
   });
 
@@ -71,7 +70,8 @@ describe('a pod that does not come up', () => {
       handler: 'not-installed',
     });
     // Egress is not enforced here, so the probe, which has the same RuntimeClass, holds nobody back.
-    await inBoxWith({ runtimeClassName: RUNTIME_CLASS }, 'no-runtime', async () => {
+    const bounds = { containerCreateSeconds: 3 };
+    await inBoxWith({ runtimeClassName: RUNTIME_CLASS, bounds }, 'no-runtime', async () => {
       const run = await ended(tenant, 'no-runtime');
       expect(run.status?.phase).toBe('error');
       await expectShown(tenant, run, 'ContainerCreateFailed', [
@@ -86,7 +86,7 @@ describe('a pod that does not come up', () => {
     // The first process of every pod: it is on each node, and does nothing.
     const pause = (await someNode()).images.find((image) => image.includes('pause'));
     expect(pause).toBeDefined();
-    await inBoxWith({ image: pause }, 'no-claim', async () => {
+    await inBoxWith({ image: pause, bounds: { claimSeconds: 3 } }, 'no-claim', async () => {
       const run = await ended(tenant, 'no-claim');
       expect(run.status?.phase).toBe('error');
       await expectShown(tenant, run, 'ClaimTimeout', [
@@ -98,7 +98,6 @@ describe('a pod that does not come up', () => {
 
   test('because it is evicted before it could begin ends, and is not repeated', async () => {
     const pause = (await someNode()).images.find((image) => image.includes('pause'));
-    await change({ bounds: { claimSeconds: 120 } });
     await inBoxWith({ image: pause }, 'drained-early', async () => {
       const pod = await runningPod(tenant, 'drained-early');
       await evict(tenant, pod);

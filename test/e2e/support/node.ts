@@ -80,7 +80,8 @@ async function signal(name: 'STOP' | 'KILL', namespace: string, podName: string,
 
 interface NodeObject {
   metadata: { name: string; labels: Record<string, string> };
-  status: { images: { names: string[] }[] };
+  /** An image whose last name went to a newer one has none. */
+  status: { images: { names: string[] | null }[] };
 }
 
 /** A node that takes pods: its name, its label, and the images that it has. */
@@ -89,6 +90,6 @@ export async function someNode(): Promise<{ name: string; hostname: string; imag
   const [node] = items;
   if (node === undefined) throw new Error('the cluster has no node');
   const { name, labels } = node.metadata;
-  const images = node.status.images.flatMap(({ names }) => names);
+  const images = node.status.images.flatMap(({ names }) => names ?? []);
   return { name, hostname: labels['kubernetes.io/hostname'] ?? name, images };
 }
