@@ -195,6 +195,20 @@ test('tools that are switched off are not offered', async () => {
   ]);
 });
 
+test('a tool that is switched off is refused when a model calls it all the same', async () => {
+  const agent = { ...makeClaim().agent, tools: { shell: false } };
+  const pod = await makePod({ claim: { agent }, model: [shell('touch made'), { text: 'Done.' }] });
+  await pod.startTools();
+  await pod.start();
+  expect(pod.gateway.events().find((event) => event.type === 'tool')).toMatchObject({
+    tool: 'shell',
+    isError: true,
+    durationMs: 0,
+  });
+  await expect(readFile(join(pod.workspace, 'made'))).rejects.toThrow('ENOENT');
+  expect(pod.gateway.finished()).toMatchObject({ outcome: { reason: 'Completed', output: 'Done.' } });
+});
+
 test('a run without its tools container goes on with tool errors', async () => {
   const clock = new FakeClock();
   const pod = await makePod({ model: [shell('ls'), { text: 'No tools.' }] });
