@@ -81,6 +81,11 @@ runner-weight: deps ## What a run pod loads before its first model call, with CP
 chaos: deps ## Kills pods, API server and etcd of the cluster of make up while webhooks arrive, then checks the promises.
 	node hack/run-ts.mjs test/chaos/main.ts
 
+.PHONY: bench
+bench: deps ## Measures webhooks, a burst of 5,000 runs and a flood of 100,000 hits on an API server of its own: BENCH=webhook|burst|flood.
+	$(CLUSTER_SH) tools >/dev/null
+	node hack/run-ts.mjs test/bench/main.ts
+
 .PHONY: test
 test: ## All tests: verify, unit, contract, repo, integration, clients, e2e in real pods.
 	hack/test.sh
