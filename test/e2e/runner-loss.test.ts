@@ -15,15 +15,22 @@ jest.setTimeout(300_000);
 describe('a runner that is lost', () => {
   let vendors: VendorPod;
   let tenant: Tenant;
+  let small: Tenant;
 
   beforeAll(async () => {
     vendors = await startVendorPod('e2e-runner-loss');
     tenant = await createTenant('e2e-runner-loss', { box: { ...vendors.box, resources: { memory: '64Mi' } } });
     await vendors.giveKeys(tenant);
     await tenant.agent('worker', { provider: 'anthropic', model: 'claude-sonnet-5' });
+    small = await createTenant('e2e-runner-memory', {
+      box: { ...vendors.box, resources: { memory: '64Mi', runnerMemory: '64Mi' } },
+    });
+    await vendors.giveKeys(small);
+    await small.agent('worker', { provider: 'anthropic', model: 'claude-sonnet-5' });
   });
 
   afterAll(async () => {
+    await small.remove();
     await tenant.remove();
     await vendors.remove();
   });
@@ -88,12 +95,8 @@ describe('a runner that is lost', () => {
   });
 
   test('an answer that its memory cannot hold: OOMKilled, with the field to raise', async () => {
-    const small = await createTenant('e2e-runner-memory', {
-      box: { ...vendors.box, resources: { memory: '64Mi', runnerMemory: '96Mi' } },
-    });
-    await vendors.giveKeys(small);
-    await small.agent('worker', { provider: 'anthropic', model: 'claude-sonnet-5' });
-    await vendors.script('too-much', { text: '€', times: 4 * 1024 * 1024 });
+    // Just below what the gateway passes: its bytes alone, received and put together, are more than is left.
+    await vendors.script('too-much', { text: '€', times: 5 * 1024 * 1024 });
     await createRun(small, 'worker', 'Go. [case:too-much]', 'too-much');
 
     const over = await ended(small, 'too-much');
@@ -102,7 +105,6 @@ describe('a runner that is lost', () => {
     expect(over.status?.message).toContain('spec.resources.runnerMemory');
     expect(over.status?.claim).toBeDefined();
     expect(await vendors.seen('too-much')).toHaveLength(1);
-    await small.remove();
   });
 
   function record(run: string) {
