@@ -6,7 +6,8 @@ import type { KubeApi } from '../kube/types.js';
 import type { Clock } from '../runtime/clock.js';
 import type { ChildDeps } from '../services/agent-children.js';
 import type { AgentDeps } from '../services/agents.js';
-import type { LiveCounts } from '../services/backlog.js';
+import { exceededBacklog } from '../services/backlog-budget.js';
+import type { BacklogReader } from '../services/backlog-budget.js';
 import { lastOfSession } from '../services/caches.js';
 import type { ApiCaches } from '../services/caches.js';
 import type { KeyedWaiter } from '../services/keyed-waiter.js';
@@ -18,7 +19,6 @@ import type { TemplateDeps } from '../services/templates/find.js';
 import type { TriggerDeps } from '../services/triggers.js';
 import type { AgentView, RunView } from '../services/views.js';
 import type { WriteBarrier } from '../services/write-barrier.js';
-import { exceededBacklog } from '../webhook/backlog.js';
 import type { FireDeps } from '../webhook/fire.js';
 
 export interface ToolServices {
@@ -42,7 +42,7 @@ export interface ToolServicesOptions {
   publicUrl: string;
   agentWaiter: Pick<KeyedWaiter<AgentView>, 'wait'>;
   runWaiter: Pick<KeyedWaiter<RunView>, 'wait'>;
-  liveRuns: LiveCounts;
+  liveRuns: BacklogReader;
   /** Absent when the installation has none. */
   archive?: ArchiveReader | undefined;
 }

@@ -3,11 +3,13 @@ import { Boxes } from '../api/v1alpha1/box.js';
 import type { KubeObject } from '../api/meta.js';
 import { createChildRunController } from '../controllers/agent-run/children.js';
 import { createRunControllers } from '../controllers/agent-run/controller.js';
+import { countableRuns } from '../controllers/agent-run/live-runs.js';
 import type { RunMetrics } from '../controllers/agent-run/metrics.js';
 import { jobInformer, nodeInformer, podInformer, runInformer } from '../controllers/agent-run/views.js';
 import type { ArchiveMetrics } from '../archive/metrics.js';
 import type { ArchiveWriter } from '../archive/types.js';
 import { createAgentScheduleController } from '../controllers/agent-schedule/controller.js';
+import type { ScheduleMetrics } from '../controllers/agent-schedule/metrics.js';
 import { createTickGate } from '../controllers/agent-schedule/tick-gate.js';
 import { createAgentTriggerController } from '../controllers/agent-trigger/controller.js';
 import { createAgentController } from '../controllers/agent/controller.js';
@@ -37,6 +39,8 @@ import { isNotFound } from '../kube/errors.js';
 import type { Cache, Informer, InformerOptions, KubeApi } from '../kube/types.js';
 import type { Logger } from '../observability/logger.js';
 import type { Clock } from '../runtime/clock.js';
+import { exceededBacklog } from '../services/backlog-budget.js';
+import { countLiveRuns } from '../services/backlog.js';
 
 export type InformerFactory = <T extends KubeObject, P>(options: InformerOptions<T, P>) => Informer<P>;
 
@@ -77,7 +81,7 @@ export interface ControllerPartsDependencies {
   config: ControllerConfig;
   clock: Clock;
   log: Logger;
-  metrics: { runs: RunMetrics; retention: RetentionMetrics };
+  metrics: { runs: RunMetrics; retention: RetentionMetrics; schedules: ScheduleMetrics };
   /** Absent when the installation has none. */
   archive?: ArchiveAccess | undefined;
 }
@@ -95,6 +99,7 @@ export function createControllerParts(deps: ControllerPartsDependencies): Contro
   const installation = createInstallationController({ ...common, namespace, gatewayService: config.gatewayService });
   const folder = new Folder(api, (box, signal) => workspaceOf(api, caches.boxes, box, signal));
   const archive = createArchiving(deps);
+  const liveRuns = countLiveRuns(countableRuns(caches.runs), config.retentionMaxFinished);
   const budgets = new BudgetLedger(caches, clock);
   const runs = createRunControllers({
     ...common,
@@ -118,7 +123,12 @@ export function createControllerParts(deps: ControllerPartsDependencies): Contro
     }),
     createAgentController({ ...common, archive: deps.archive?.store }),
     createAgentTriggerController({ ...common, keyIds: () => installation.keyIds() }),
-    createAgentScheduleController({ ...common, keyring: () => installation.keyring() }),
+    createAgentScheduleController({
+      ...common,
+      keyring: () => installation.keyring(),
+      backlogExceeded: (agent) => exceededBacklog(liveRuns, agent),
+      metrics: metrics.schedules,
+    }),
     createBudgetController({ api, runs: caches.runs, ledger: budgets }),
     runs.runs,
     runs.admission,

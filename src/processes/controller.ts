@@ -7,6 +7,7 @@ import { PostgresArchive } from '../archive/postgres-archive.js';
 import { loadConfig } from '../config/env.js';
 import { ControllerConfig } from '../controllers/config.js';
 import { createRunMetrics } from '../controllers/agent-run/metrics.js';
+import { createScheduleMetrics } from '../controllers/agent-schedule/metrics.js';
 import { createRetentionMetrics } from '../controllers/retention/metrics.js';
 import { createKubeApi } from '../kube/client.js';
 import { createInformer } from '../kube/informer.js';
@@ -68,7 +69,11 @@ export function createControllerProcess(deps: ControllerProcessDeps): Controller
     return informer;
   });
   const metrics = createControllerMetrics(registry);
-  const partMetrics = { runs: createRunMetrics(registry), retention: createRetentionMetrics(registry) };
+  const partMetrics = {
+    runs: createRunMetrics(registry),
+    retention: createRetentionMetrics(registry),
+    schedules: createScheduleMetrics(registry),
+  };
   const api = leaderOnlyWrites(deps.api, () => elector.isLeading());
   const work = new LeaderWork({
     parts: createControllerParts({ api, caches, config, clock, log, metrics: partMetrics, archive: deps.archive }),

@@ -3,6 +3,7 @@ import { gunzipSync } from 'node:zlib';
 import { ANNOTATION_REQUESTED_BY } from '../api/labels.js';
 import { parseMicroUsd } from '../api/money.js';
 import { QUEUE_REASONS, RUN_REASONS } from '../api/reasons.js';
+import type { AgentRef } from '../api/names.js';
 import { AgentRuns, MAX_MESSAGE_BYTES } from '../api/v1alpha1/agent-run.js';
 import type { AgentRun } from '../api/v1alpha1/agent-run.js';
 import type { RunEvent } from '../protocol/run.js';
@@ -16,6 +17,8 @@ import {
   readArchivedTranscript,
   withArchived,
 } from './archived-runs.js';
+import { backlogError } from './backlog-budget.js';
+import type { BacklogScope } from './backlog-budget.js';
 import { INDEX, lastOfSession, orUndefined } from './caches.js';
 import type { Caller } from './key-check.js';
 import {
@@ -49,7 +52,7 @@ export interface RunDeps extends ScopeDeps {
   barrier: WriteBarrier;
   waiter: RunWaiter;
   /** Whose budget of waiting runs a further run of the agent would exceed (DESIGN 8). */
-  backlogExceeded(agent: { box: string; agent: string }): 'agent' | 'box' | 'installation' | undefined;
+  backlogExceeded(agent: AgentRef): BacklogScope | undefined;
 }
 
 /** The Run record of spec 2, without output. */
@@ -278,9 +281,7 @@ export function refuseInactive(agent: AgentView): void {
 
 function acceptMessage(deps: RunDeps, caller: Caller, agent: AgentView, input: Message): Promise<StartedRun> {
   const scope = deps.backlogExceeded({ box: agent.box, agent: agent.name });
-  if (scope !== undefined) {
-    throw new UserError(`too many runs are waiting (limit of the ${scope}): try again when some have finished`);
-  }
+  if (scope !== undefined) throw backlogError(scope);
   const start = {
     api: deps.api,
     clock: deps.clock,

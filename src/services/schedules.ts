@@ -9,6 +9,7 @@ import { nextTick, timingProblem } from '../schedule/timing.js';
 import type { Timing } from '../schedule/timing.js';
 import { createChild, deleteChild, newChild, newSlug, passBarrier } from './agent-children.js';
 import type { ChildDeps } from './agent-children.js';
+import { backlogError } from './backlog-budget.js';
 import { bounded } from './bounded.js';
 import type { Caller } from './key-check.js';
 import { refuseInactive } from './runs.js';
@@ -211,9 +212,7 @@ export async function runScheduleNow(
   refuseInactive(agent);
   const ref = { box: agent.box, agent: agent.name };
   const scope = deps.backlogExceeded(ref);
-  if (scope !== undefined) {
-    throw new UserError(`too many runs are waiting (limit of the ${scope}): try again when some have finished`);
-  }
+  if (scope !== undefined) throw backlogError(scope);
   const request = {
     agent: ref,
     agentUid: agent.uid,

@@ -401,7 +401,8 @@ export function projectRun(run: AgentRun): RunView {
   };
 }
 
-function storedInputBytes(run: AgentRun): number {
+/** Stored size of the message of a run: of the text in the object, or of the compressed input. */
+export function storedInputBytes(run: AgentRun): number {
   if (run.spec.message !== undefined) return Buffer.byteLength(run.spec.message);
   return run.spec.input?.data?.length ?? 0;
 }

@@ -1,7 +1,7 @@
 import { FakeClock } from '../../test/builders/fake-clock.js';
 import { StartRunError } from '../services/start-run.js';
 import type { StartRunRequest } from '../services/start-run.js';
-import type { BacklogCount } from './backlog.js';
+import type { BacklogCount } from '../services/backlog-budget.js';
 import { fireTrigger, triggeredRun } from './fire.js';
 import type { FireDeps, FireRequest } from './fire.js';
 

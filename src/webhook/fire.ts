@@ -5,10 +5,10 @@
 import type { AgentRef } from '../api/names.js';
 import { MAX_MESSAGE_BYTES } from '../api/v1alpha1/agent-run.js';
 import type { Clock } from '../runtime/clock.js';
+import { exceededBacklog } from '../services/backlog-budget.js';
+import type { BacklogReader, BacklogScope } from '../services/backlog-budget.js';
 import { ACKNOWLEDGE_MS, StartRunError } from '../services/start-run.js';
 import type { StartRunRequest, StartedRun } from '../services/start-run.js';
-import { exceededBacklog } from './backlog.js';
-import type { BacklogReader, BacklogScope } from './backlog.js';
 import { MAX_SHOWN_BYTES, renderPayloadBlock } from './payload-block.js';
 
 /** What a fire needs to know of a trigger. */

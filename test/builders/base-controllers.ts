@@ -114,7 +114,12 @@ export async function startBaseControllers(server: TestApiServer): Promise<Runni
     }),
     createAgentController(common),
     createAgentTriggerController({ ...common, keyIds: () => installation.keyIds() }),
-    createAgentScheduleController({ ...common, keyring: () => installation.keyring() }),
+    createAgentScheduleController({
+      ...common,
+      keyring: () => installation.keyring(),
+      backlogExceeded: () => undefined,
+      metrics: { turnedAway: () => undefined },
+    }),
   ];
   const seen = new Map<Controller, Set<string>>();
   const controllers = parts.map((part) => {

@@ -72,8 +72,10 @@ async function startController(clock: Clock) {
     api,
     clock,
     log,
-    caches: { schedules, agents },
+    caches: { schedules, agents, runs: { get: () => undefined } },
     keyring: () => KEYRING,
+    backlogExceeded: () => undefined,
+    metrics: { turnedAway: () => undefined },
   });
   const controller = new Controller({ ...part, clock, log, backoff: { baseMs: 20, maxMs: 200, jitter: 0.2 } });
   part.watch((key) => controller.enqueue(key));

@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { Registry } from 'prom-client';
 import { createRunMetrics } from '../../src/controllers/agent-run/metrics.js';
+import { createScheduleMetrics } from '../../src/controllers/agent-schedule/metrics.js';
 import { createRetentionMetrics } from '../../src/controllers/retention/metrics.js';
 import { createGatewayMetrics } from '../../src/gateway/metrics.js';
 import { createToolMetrics } from '../../src/mcp/metrics.js';
@@ -44,6 +45,7 @@ function exported(): Promise<{ name: string; labels: string[] }[]> {
   createWebhookMetrics(registry);
   createRunMetrics(registry);
   createRetentionMetrics(registry);
+  createScheduleMetrics(registry);
   createToolMetrics(registry);
   createGatewayMetrics(registry).trackServed(() => 0);
   trackReadiness(registry, () => true);
@@ -92,6 +94,7 @@ describe('monitoring of the chart', () => {
     const all = await rules('metrics.prometheusRule.labels.release=prom');
     expect(all.map(({ alert }) => alert)).toEqual([
       'BoxwrightCallsTurnedAway',
+      'BoxwrightTicksTurnedAway',
       'BoxwrightRunsQueuedTooLong',
       'BoxwrightRetentionOverflow',
       'BoxwrightNoLeader',
@@ -136,6 +139,11 @@ describe('monitoring of the chart', () => {
   test('the outcomes of an alert are there before the first call, so that the first one is a rise', async () => {
     const registry = new Registry();
     createWebhookMetrics(registry);
+    createScheduleMetrics(registry);
+    const ticks = await registry.getSingleMetricAsString('boxwright_schedule_turned_away_total');
+    for (const scope of ['agent', 'box', 'installation']) {
+      expect(ticks).toContain(`boxwright_schedule_turned_away_total{scope="${scope}"} 0`);
+    }
     const text = await registry.getSingleMetricAsString('boxwright_webhook_calls_total');
     for (const outcome of [
       'backlog_agent',

@@ -14,6 +14,7 @@ import type { ContainerStatus, Job, KubeNode, Pod } from '../../kube/core-types.
 import { controllerOwner } from '../../kube/owner-references.js';
 import type { InformerOptions } from '../../kube/types.js';
 import { RUNNER_CONTAINER, TOOLS_CONTAINER } from '../../protocol/pod.js';
+import { storedInputBytes } from '../../services/views.js';
 import { BY_AGENT, BY_NAMESPACE, agentIndexValue } from '../common/informers.js';
 
 /** Runs that have not ended, by `<namespace>/<agent>`. */
@@ -43,6 +44,8 @@ export type RunView = AgentRun & {
   inputDataBytes?: number;
   /** Size of a `spec.message` that is longer than our own services write one; only manifests have such. */
   messageBytes?: number;
+  /** Stored size of message and input of a run that has not ended. */
+  liveInputBytes?: number;
   /** The run ended with a question or an approval that is still to be answered. */
   waitsForAnswer?: boolean;
 };
@@ -55,6 +58,7 @@ export function projectRun(run: AgentRun): RunView {
   if (input?.data !== undefined) view.inputDataBytes = input.data.length;
   const messageBytes = Buffer.byteLength(message);
   if (messageBytes > MAX_INLINE_MESSAGE_BYTES) view.messageBytes = messageBytes;
+  if (!isTerminal(run)) view.liveInputBytes = storedInputBytes(run);
   if (run.status === undefined) return view;
   const { output: _output, pending, conditions, ...status } = run.status;
   if (pending !== undefined) view.waitsForAnswer = true;

@@ -8,6 +8,8 @@ import { findCondition } from '../../api/conditions.js';
 import { tickRunName } from '../../schedule/run-name.js';
 import { FakeClock } from '../../../test/builders/fake-clock.js';
 import { apiError, RecordingApi } from '../../../test/builders/recording-api.js';
+import type { BacklogScope } from '../../services/backlog-budget.js';
+import { runInformer } from '../agent-run/views.js';
 import { createLogger } from '../../observability/logger.js';
 import { agentInformer, scheduleInformer } from '../common/informers.js';
 import { createAgentScheduleController } from './controller.js';
@@ -68,19 +70,30 @@ function setUp(options: Options = {}) {
     },
     ...(options.status === undefined ? {} : { status: options.status }),
   });
+  const backlog: { full: BacklogScope | undefined; turnedAway: BacklogScope[] } = { full: undefined, turnedAway: [] };
   const controller = () =>
     createAgentScheduleController({
       api,
       clock,
       log: createLogger('test', 'error'),
-      caches: { schedules: api.informer(scheduleInformer), agents: api.informer(agentInformer) },
+      caches: {
+        schedules: api.informer(scheduleInformer),
+        agents: api.informer(agentInformer),
+        runs: api.informer(runInformer),
+      },
       keyring: () => ('keyring' in options ? options.keyring : KEYRING),
+      backlogExceeded: (agent) => {
+        expect(agent).toEqual({ box: 'lab', agent: 'news' });
+        return backlog.full;
+      },
+      metrics: { turnedAway: (scope) => backlog.turnedAway.push(scope) },
     });
   const part = controller();
   const reconcile = () => part.reconcile(KEY, new AbortController().signal);
   return {
     api,
     clock,
+    backlog,
     controller,
     reconcile,
     schedule: () => api.peek(AgentSchedules, KEY) as AgentSchedule,
@@ -202,8 +215,14 @@ describe('a schedule', () => {
       api,
       clock,
       log: createLogger('test', 'error'),
-      caches: { schedules: Object.assign(Object.create(schedules) as typeof schedules, { get: () => old }), agents },
+      caches: {
+        schedules: Object.assign(Object.create(schedules) as typeof schedules, { get: () => old }),
+        agents,
+        runs: api.informer(runInformer),
+      },
       keyring: () => KEYRING,
+      backlogExceeded: () => undefined,
+      metrics: { turnedAway: () => undefined },
     });
     api.clearRecords();
     expect(await late.reconcile(KEY, new AbortController().signal)).toEqual({ requeueAfterMs: 1000 });
@@ -291,6 +310,17 @@ describe('a schedule', () => {
     expect(fired()).toMatchObject({ status: 'True' });
   });
 
+  test('that is refused to the end is skipped saying why', async () => {
+    const { api, at, reconcile, runs, fired, schedule } = setUp();
+    await reconcile();
+    api.failNext({ verb: 'create', resource: 'agentruns', error: apiError(403, 'Forbidden', 'quota'), times: 9 });
+    await at(TICK + 10 * MINUTE_MS - 1000);
+    expect(runs()).toEqual([]);
+    expect(fired()).toMatchObject({ status: 'False', reason: 'Refused' });
+    expect(fired()?.message).toMatch(/^2026-05-02T09:00:00.000Z was skipped: /);
+    expect(schedule().status?.lastTick).toBe('2026-05-02T09:00:00.000Z');
+  });
+
   test('skips a tick whose message is larger than a run takes', async () => {
     const { at, reconcile, runs, fired, schedule } = setUp({ spec: { body: '語'.repeat(50_000) } });
     await reconcile();
@@ -298,6 +328,100 @@ describe('a schedule', () => {
     expect(runs()).toEqual([]);
     expect(fired()).toMatchObject({ reason: 'MessageTooLarge' });
     expect(schedule().status?.lastTick).toBe('2026-05-02T09:00:00.000Z');
+  });
+});
+
+describe('a full backlog', () => {
+  test('waits while the backlog is full, is skipped at the deadline saying so, and goes on with the next tick', async () => {
+    const { api, at, backlog, reconcile, runs, fired, ready, schedule, statusWrites } = setUp();
+    await reconcile();
+    backlog.full = 'box';
+    api.clearRecords();
+    expect(await at(TICK)).toEqual({ requeueAfterMs: 30_000 });
+    expect(api.reads).toEqual([]);
+    expect(fired()).toMatchObject({
+      status: 'False',
+      reason: 'BacklogFull',
+      message:
+        '2026-05-02T09:00:00.000Z has to wait: too many runs are waiting (limit of the box); cancel runs that nobody needs, or let less come in',
+    });
+    expect(ready()?.status).toBe('True');
+    for (let later = 30_000; later < 10 * MINUTE_MS; later += 30_000) {
+      expect(await at(TICK + later)).toEqual({ requeueAfterMs: 30_000 });
+    }
+    expect(statusWrites()).toBe(1);
+    expect(schedule().status?.lastTick).toBeUndefined();
+    expect(await at(TICK + 10 * MINUTE_MS)).toEqual({ requeueAfterMs: 5 * MINUTE_MS });
+    expect(fired()).toMatchObject({
+      status: 'False',
+      reason: 'BacklogFull',
+      message:
+        '2026-05-02T09:00:00.000Z was skipped: too many runs are waiting (limit of the box); cancel runs that nobody needs, or let less come in',
+    });
+    expect(statusWrites()).toBe(2);
+    expect(backlog.turnedAway).toEqual(Array(21).fill('box'));
+    backlog.full = undefined;
+    await at(TICK + 11 * MINUTE_MS);
+    expect(runs()).toEqual([]);
+    await at(TICK + DAY_MS);
+    expect(runs().map(({ metadata }) => metadata.name)).toEqual([runName(0, TICK + DAY_MS)]);
+    expect(fired()).toMatchObject({ status: 'True', reason: 'Fired' });
+  });
+
+  test('that gets room again within the deadline has its tick once', async () => {
+    const { at, backlog, reconcile, runs, schedule } = setUp();
+    await reconcile();
+    backlog.full = 'installation';
+    await at(TICK);
+    backlog.full = undefined;
+    await at(TICK + 30_000);
+    await at(TICK + MINUTE_MS);
+    expect(runs().map(({ metadata }) => metadata.name)).toEqual([runName()]);
+    expect(schedule().status).toMatchObject({ lastRunId: runName(), lastRunAt: '2026-05-02T09:00:00.000Z' });
+    expect(backlog.turnedAway).toEqual(['installation']);
+  });
+
+  test('does not hide the run of a controller that died after the create', async () => {
+    const { api, at, backlog, reconcile, runs, fired, schedule } = setUp();
+    await reconcile();
+    api.failNext({ verb: 'patch', resource: 'agentschedules/status', error: new Error('died') });
+    await expect(at(TICK)).rejects.toThrow('died');
+    backlog.full = 'agent';
+    await at(TICK + 30_000);
+    expect(runs()).toHaveLength(1);
+    expect(schedule().status?.lastRunId).toBe(runName());
+    expect(fired()).toMatchObject({ status: 'True' });
+    expect(backlog.turnedAway).toEqual([]);
+  });
+
+  test('a run of somebody else with the name of the tick does not let it through', async () => {
+    const { api, at, backlog, reconcile, runs } = setUp();
+    await reconcile();
+    api.seed(AgentRuns, {
+      apiVersion: API_VERSION,
+      kind: 'AgentRun',
+      metadata: { name: runName(), namespace: NAMESPACE },
+      spec: { agent: 'news', message: 'mine' },
+    });
+    backlog.full = 'agent';
+    await at(TICK);
+    expect(runs()).toHaveLength(1);
+    expect(backlog.turnedAway).toEqual(['agent']);
+  });
+
+  test('a date that finds no room is over after the deadline', async () => {
+    const { at, backlog, reconcile, runs, schedule } = setUp({
+      spec: { runAt: '2026-05-02T09:00:00Z', timezone: 'UTC' },
+    });
+    await reconcile();
+    backlog.full = 'agent';
+    await at(TICK);
+    await at(TICK + 10 * MINUTE_MS);
+    backlog.full = undefined;
+    await reconcile();
+    await at(TICK + DAY_MS);
+    expect(runs()).toEqual([]);
+    expect(schedule().spec.enabled).toBe(false);
   });
 });
 

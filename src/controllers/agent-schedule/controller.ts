@@ -16,6 +16,7 @@ import type { Clock } from '../../runtime/clock.js';
 import type { ReconcileResult } from '../../runtime/controller.js';
 import { CONTINUE, DONE, continueAndRequeueAfter, requeueAfter, runSteps } from '../../runtime/steps.js';
 import type { Step, StepResult } from '../../runtime/steps.js';
+import { STARTING_DEADLINE_MS } from '../../schedule/timing.js';
 import { isGitOps } from '../../services/views.js';
 import { all } from '../common/controller-part.js';
 import type { ControllerPart } from '../common/controller-part.js';
@@ -26,7 +27,8 @@ import { setReady } from '../common/ready.js';
 import type { NotReady } from '../common/ready.js';
 import { patchStatus } from '../common/status-patch.js';
 import { fireTick } from './fire.js';
-import type { TickOutcome } from './fire.js';
+import type { FireDependencies, TickOutcome, TickRun } from './fire.js';
+import type { ScheduleMetrics } from './metrics.js';
 import { isOver, planSchedule } from './plan.js';
 import type { SchedulePlan, TickPlan } from './plan.js';
 
@@ -35,9 +37,12 @@ export interface AgentScheduleDependencies {
   clock: Clock;
   log: Logger;
   /** `schedules` carries the index BY_AGENT. */
-  caches: { schedules: Cache<AgentSchedule>; agents: Cache<AgentView> };
+  caches: { schedules: Cache<AgentSchedule>; agents: Cache<AgentView>; runs: Pick<Cache<TickRun>, 'get'> };
   /** Undefined until the keyring was read. */
   keyring: () => Keyring | undefined;
+  /** The budget that has no room for a run of this agent (DESIGN 8). */
+  backlogExceeded: FireDependencies['backlogExceeded'];
+  metrics: ScheduleMetrics;
 }
 
 const KEYRING_RECHECK_MS = 1_000;
@@ -126,7 +131,8 @@ async function tick(deps: AgentScheduleDependencies, draft: AgentSchedule, signa
     setReady(draft, whyNotReady(deps, draft, plan), deps.clock);
     return DONE;
   }
-  const outcome = plan.due === undefined ? undefined : await fireTick(fireDeps(deps), draft, plan.due, signal);
+  const tried = plan.due === undefined ? undefined : await fireTick(fireDeps(deps), draft, plan.due, signal);
+  const outcome = isLastTry(plan, now) ? givenUp(tried) : tried;
   if (outcome?.kind === 'changed') return requeueAfter(CHANGED_RECHECK_MS);
   draft.status = afterTick(deps, draft, plan, outcome);
   setReady(draft, whyNotReady(deps, draft, plan), deps.clock);
@@ -135,8 +141,26 @@ async function tick(deps: AgentScheduleDependencies, draft: AgentSchedule, signa
   return plan.next === undefined ? DONE : continueAndRequeueAfter(sleepUntil(plan.next, now));
 }
 
-function fireDeps({ api, clock, caches, keyring }: AgentScheduleDependencies) {
-  return { api, clock, agents: caches.agents, keyring };
+/** Whether the next try would come after the starting deadline. */
+function isLastTry({ due }: TickPlan, now: number): boolean {
+  return due !== undefined && due + STARTING_DEADLINE_MS < now + AGAIN_MS;
+}
+
+/** What kept the tick back to the end is why it is skipped. */
+function givenUp(outcome: TickOutcome | undefined): TickOutcome | undefined {
+  return outcome?.kind === 'again' ? { ...outcome, kind: 'skipped' } : outcome;
+}
+
+function fireDeps({
+  api,
+  clock,
+  caches,
+  keyring,
+  backlogExceeded,
+  metrics,
+}: AgentScheduleDependencies): FireDependencies {
+  const { agents, runs } = caches;
+  return { api, clock, agents, runs, keyring, backlogExceeded, turnedAway: (scope) => metrics.turnedAway(scope) };
 }
 
 function sleepUntil(next: number, now: number): number {

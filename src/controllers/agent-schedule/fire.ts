@@ -1,23 +1,35 @@
 /** Starts the run of one tick, under the one name that every controller computes for it (DESIGN 3, Schedules). */
 import type { Keyring } from '../../api/keyring.js';
 import { boxOfNamespace, slugOfChildName } from '../../api/names.js';
+import type { AgentRef } from '../../api/names.js';
 import { AgentSchedules } from '../../api/v1alpha1/agent-schedule.js';
 import type { AgentSchedule } from '../../api/v1alpha1/agent-schedule.js';
 import { isNotFound } from '../../kube/errors.js';
 import type { Cache, KubeApi } from '../../kube/types.js';
 import type { Clock } from '../../runtime/clock.js';
 import { tickRunName } from '../../schedule/run-name.js';
+import { backlogMessage } from '../../services/backlog-budget.js';
+import type { BacklogScope } from '../../services/backlog-budget.js';
 import { bounded } from '../../services/bounded.js';
 import { ACKNOWLEDGE_MS, RunNameTakenError, StartRunError, startRun } from '../../services/start-run.js';
 import { refOf } from '../common/finalizer.js';
 import { agentIndexValue } from '../common/informers.js';
 import type { AgentView } from '../common/informers.js';
 
+/** What is looked at of a run that may be a tick's. */
+export interface TickRun {
+  spec: { agent: string; trigger?: { uid?: string | undefined } | undefined };
+}
+
 export interface FireDependencies {
   api: Pick<KubeApi, 'get' | 'create'>;
   clock: Clock;
   agents: Pick<Cache<AgentView>, 'get'>;
+  runs: Pick<Cache<TickRun>, 'get'>;
   keyring: () => Keyring | undefined;
+  /** The budget that has no room for a run of this agent (DESIGN 8). */
+  backlogExceeded(agent: AgentRef): BacklogScope | undefined;
+  turnedAway(scope: BacklogScope): void;
 }
 
 export type TickOutcome =
@@ -44,12 +56,15 @@ export async function fireTick(
   if (agent === undefined || obstacle !== undefined) return obstacle ?? { kind: 'changed' };
   const key = deps.keyring()?.keys.get(schedule.spec.keyId ?? '');
   if (key === undefined) return { kind: 'again', reason: 'KeyNotFound', message: 'the keyring has no such key' };
+  const { name: agentName, uid = '' } = agent.metadata;
+  const scheduleUid = schedule.metadata.uid ?? '';
+  const nameOf = (attempt: number) => tickRunName(key, { agent: agentName, scheduleUid, tick, attempt });
+  const full = whyFull(deps, schedule, nameOf);
+  if (full !== undefined) return full;
   // The cache of a controller that has just taken over may be old: whether the tick was handled is read live.
   if (!(await isCurrent(deps, schedule, signal))) return { kind: 'changed' };
   for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
-    const { name: agentName, uid = '' } = agent.metadata;
-    const run = { agent: agentName, scheduleUid: schedule.metadata.uid ?? '', tick, attempt };
-    const outcome = await start(deps, schedule, { agentUid: uid, name: tickRunName(key, run) }, signal);
+    const outcome = await start(deps, schedule, { agentUid: uid, name: nameOf(attempt) }, signal);
     if (outcome !== undefined) return outcome;
   }
   return { kind: 'skipped', reason: 'Refused', message: 'every name for the run belongs to another run' };
@@ -63,6 +78,27 @@ function obstacleOf(schedule: AgentSchedule, agent: AgentView | undefined): Tick
   if (agent.status?.active !== false) return undefined;
   const message = `the agent is inactive: ${agent.status.inactiveReason ?? 'the plan has no free agent slot'}`;
   return { kind: 'skipped', reason: 'AgentInactive', message };
+}
+
+/**
+ * Undefined when the tick may go on: there is room, or its run was started already and only has to be noted. No request: a
+ * full installation gets none from ticks that wait.
+ */
+function whyFull(
+  deps: FireDependencies,
+  { metadata, spec }: AgentSchedule,
+  nameOf: (attempt: number) => string,
+): TickOutcome | undefined {
+  const { namespace = '', uid } = metadata;
+  const scope = deps.backlogExceeded({ box: boxOfNamespace(namespace) ?? '', agent: spec.agent });
+  if (scope === undefined) return undefined;
+  for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
+    const run = deps.runs.get(`${namespace}/${nameOf(attempt)}`);
+    if (run !== undefined && run.spec.trigger?.uid === uid) return undefined;
+  }
+  deps.turnedAway(scope);
+  const message = `${backlogMessage(scope)}; cancel runs that nobody needs, or let less come in`;
+  return { kind: 'again', reason: 'BacklogFull', message };
 }
 
 async function isCurrent(deps: FireDependencies, schedule: AgentSchedule, signal: AbortSignal): Promise<boolean> {

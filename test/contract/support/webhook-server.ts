@@ -11,7 +11,7 @@ import { createTriggerReader } from '../../../src/services/caches.js';
 import { dedupeRunName } from '../../../src/services/dedupe-name.js';
 import { findStartedRun, startRun } from '../../../src/services/start-run.js';
 import { tokenMatches, triggerToken } from '../../../src/services/trigger-token.js';
-import type { BacklogCount } from '../../../src/webhook/backlog.js';
+import type { BacklogCount } from '../../../src/services/backlog-budget.js';
 import { createWebhookRouter } from '../../../src/webhook/router.js';
 import { FakeClock } from '../../builders/fake-clock.js';
 

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { TriggerMethod } from '../../../api/v1alpha1/agent-trigger.js';
 import { AgentRuns } from '../../../api/v1alpha1/agent-run.js';
+import { BACKLOG_SCOPES, backlogError } from '../../../services/backlog-budget.js';
 import { findAgent, findTrigger } from '../../../services/scope.js';
 import { refuseInactive } from '../../../services/runs.js';
 import { StartRunError } from '../../../services/start-run.js';
@@ -100,6 +101,6 @@ function methodOf(trigger: TriggerView, method: TriggerMethod | undefined): Trig
 function startedOrThrow(outcome: FireOutcome) {
   if (outcome.fired) return outcome;
   if (outcome.error instanceof StartRunError) throw outcome.error;
-  const scope = outcome.cause.replace('backlog_', '');
-  throw new UserError(`too many runs are waiting (limit of the ${scope}): try again when some have finished`);
+  const scope = BACKLOG_SCOPES.find((one) => outcome.cause === `backlog_${one}`);
+  throw scope === undefined ? new Error(`the fire came to nothing: ${outcome.cause}`) : backlogError(scope);
 }

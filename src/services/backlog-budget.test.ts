@@ -1,5 +1,5 @@
-import { exceededBacklog } from './backlog.js';
-import type { BacklogCount } from './backlog.js';
+import { exceededBacklog } from './backlog-budget.js';
+import type { BacklogCount } from './backlog-budget.js';
 
 const NONE: BacklogCount = { runs: 0, bytes: 0 };
 const MIB = 1_048_576;

@@ -1,8 +1,9 @@
 /**
  * The stated budget of waiting and running runs (DESIGN 8). It protects etcd and the API server from callers without a
- * rate limit (spec 8): only beyond it a call is turned away.
+ * rate limit (spec 8): only beyond it a call is turned away. Trigger URLs, tools and the ticks of schedules all ask here.
  */
 import type { AgentRef } from '../api/names.js';
+import { UserError } from './user-error.js';
 
 /** Runs without an outcome, and the bytes of input that they store. */
 export interface BacklogCount {
@@ -33,7 +34,8 @@ export const BACKLOG_LIMITS: BacklogLimits = {
 };
 
 /** Which budget is used up. */
-export type BacklogScope = 'agent' | 'box' | 'installation';
+export const BACKLOG_SCOPES = ['agent', 'box', 'installation'] as const;
+export type BacklogScope = (typeof BACKLOG_SCOPES)[number];
 
 /** The widest budget that has no room for a run of this agent, or undefined. One agent takes at most half of its Box. */
 export function exceededBacklog(
@@ -45,6 +47,16 @@ export function exceededBacklog(
   if (isFull(reader.box(ref.box), limits.box)) return 'box';
   const half: BacklogCount = { runs: limits.box.runs / 2, bytes: limits.box.bytes / 2 };
   return isFull(reader.agent(ref.box, ref.agent), half) ? 'agent' : undefined;
+}
+
+/** What a caller without room is told first; what to do follows. */
+export function backlogMessage(scope: BacklogScope): string {
+  return `too many runs are waiting (limit of the ${scope})`;
+}
+
+/** The error of a tool whose run has no room. */
+export function backlogError(scope: BacklogScope): UserError {
+  return new UserError(`${backlogMessage(scope)}: try again when some have finished`);
 }
 
 function isFull(count: BacklogCount, limit: BacklogCount): boolean {

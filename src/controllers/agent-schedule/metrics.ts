@@ -1,0 +1,23 @@
+/** What became of ticks that found no room. The label is a closed list, never a name. */
+import { Counter } from 'prom-client';
+import type { Registry } from 'prom-client';
+import { BACKLOG_SCOPES } from '../../services/backlog-budget.js';
+import type { BacklogScope } from '../../services/backlog-budget.js';
+
+export interface ScheduleMetrics {
+  /** The budget turned a try of a tick away. */
+  turnedAway(scope: BacklogScope): void;
+}
+
+/** `boxwright_schedule_turned_away_total`: any rise means that a tick is late, and lost when the budget stays used up. */
+export function createScheduleMetrics(registry: Registry): ScheduleMetrics {
+  const tries = new Counter({
+    name: 'boxwright_schedule_turned_away_total',
+    help: 'Tries to start the run of a tick that the backlog budget turned away, by the budget that is used up.',
+    labelNames: ['scope'],
+    registers: [registry],
+  });
+  // An alert sees a rise only of what was there before.
+  for (const scope of BACKLOG_SCOPES) tries.inc({ scope }, 0);
+  return { turnedAway: (scope) => tries.inc({ scope }) };
+}

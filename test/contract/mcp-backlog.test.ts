@@ -1,0 +1,49 @@
+/** Tools that start a run respect the stated budget of waiting and working runs (DESIGN 8), with an error that says so. */
+import { McpHarness } from '../builders/mcp-harness.js';
+
+const AGENT = 'acme-box.greeter';
+const MIB = 1_048_576;
+
+let harness: McpHarness;
+beforeEach(() => {
+  harness = new McpHarness();
+  harness.seedTrigger('acme-box', 'greeter', 'hook');
+  harness.seedSchedule('acme-box', 'greeter', 'daily');
+});
+
+/** One live run with an input of this size: the budget counts bytes as well. */
+function fill(agent: string, mib: number): void {
+  const input = { encoding: 'gzip', bytes: 1, sha256: 'x', data: 'x'.repeat(mib * MIB) };
+  harness.seedRun('acme-box', `${agent}-1`, { spec: { agent, message: undefined, input } });
+  harness.api.clearRecords();
+}
+
+const CALLS: [string, object][] = [
+  ['send_message', { agentId: AGENT, message: 'hi', waitSeconds: 0 }],
+  ['test_trigger', { agentId: AGENT, slug: 'hook' }],
+  ['run_schedule_now', { agentId: AGENT, slug: 'daily' }],
+];
+
+describe.each(CALLS)('%s', (tool, args) => {
+  test.each([
+    ['agent', 'greeter', 32],
+    ['box', 'other', 64],
+    ['installation', 'other', 256],
+  ])('beyond the budget of the %s starts nothing and says which limit', async (scope, agent, mib) => {
+    fill(agent, mib);
+    const { isError, payload } = await harness.call(tool, args);
+    expect([isError, payload]).toEqual([
+      true,
+      { error: `too many runs are waiting (limit of the ${scope}): try again when some have finished` },
+    ]);
+    expect(harness.api.writes).toEqual([]);
+  });
+
+  test('starts a run again when there is room', async () => {
+    fill('greeter', 32);
+    harness.seedRun('acme-box', 'greeter-1', { status: { phase: 'done' } });
+    harness.api.clearRecords();
+    expect((await harness.call(tool, args)).isError).toBe(false);
+    expect(harness.requests()).toContain('create agentruns');
+  });
+});
