@@ -532,6 +532,18 @@ test('a call in flight stands in the status after seconds, and whoever takes the
   });
 });
 
+test('a call that is cut because another gateway pod took the run over can be tried again there', async () => {
+  const at = await scene(ANTHROPIC, [{ fault: 'hang' }]);
+  const body = { model: ANTHROPIC.model, max_tokens: 100, messages: [{ role: 'user', content: 'Hi' }] };
+  const cut = at.world.post(at.gateway, '/gateway/anthropic/v1/messages', body, at.pod.token);
+  await at.vendor.received(1);
+  at.world.removeGatewayPod(at.gateway.name);
+  const second = at.world.startGateway();
+  await at.world.call(second, at.pod, 'events', { epoch: 1, events: [] });
+
+  expect(await letTimePass(at, cut)).toMatchObject({ status: 503, json: { error: { type: 'Unavailable' } } });
+});
+
 test('the Secret of the installation serves Boxes that name none', async () => {
   const at = await scene(ANTHROPIC, [], { installationSecret: true });
 

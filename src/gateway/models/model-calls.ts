@@ -7,7 +7,7 @@ import type { Cache } from '../../kube/types.js';
 import type { Clock } from '../../runtime/clock.js';
 import type { RunIdentity } from '../auth/run-authenticator.js';
 import type { Ask, RunBudgets } from '../budget/run-budgets.js';
-import { GatewayError } from '../errors.js';
+import { GatewayError, tryAgain } from '../errors.js';
 import type { CallResult, GatewayMetrics } from '../metrics.js';
 import type { ClaimInputs } from '../runs/claim-inputs.js';
 import { stepLimitOf } from '../runs/claim-answer.js';
@@ -69,6 +69,13 @@ export class ModelCalls {
       if (run.status?.provider !== call.provider) throw noSuchProvider(box, call.provider);
       this.#expectStep(served, run);
       await inFlight(served, (flight) => this.#answer({ call, served, run, box, flight, sink, result }));
+    } catch (error) {
+      // Cut, but not because of the run: another pod took it over, and there the call may be tried again.
+      const cut = error instanceof GatewayError && error.type === 'RunEnded';
+      const { claim } = (cut ? await this.#options.store.find(served.ref) : undefined)?.status ?? {};
+      if (claim !== undefined && claim.epoch > served.epoch)
+        throw tryAgain('another gateway pod serves the run now', 1);
+      throw error;
     } finally {
       this.#options.metrics.called(run.status?.provider ?? OWN_PROVIDER, result.value);
     }
