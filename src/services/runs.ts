@@ -244,6 +244,10 @@ export interface Message {
 
 /** The result of send_message: one write, and one GET when the wait is over. */
 export async function sendMessage(deps: RunDeps, caller: Caller, id: string, input: Message) {
+  const bytes = Buffer.byteLength(input.message);
+  if (bytes > MAX_MESSAGE_BYTES) {
+    throw new UserError(`argument "message" has ${bytes} bytes; at most ${MAX_MESSAGE_BYTES} (128 KiB) are possible`);
+  }
   const agent = await findAgent(deps, caller, id);
   if (input.sessionId !== undefined) await expectSession(deps, agent, input.sessionId);
   refuseInactive(agent);

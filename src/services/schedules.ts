@@ -87,13 +87,22 @@ export async function upsertSchedule(deps: ChildDeps, caller: Caller, id: string
   if (input.cron !== undefined && input.runAt !== undefined) {
     throw new UserError('pass either cron (repeats) or runAt (once), not both');
   }
-  const agent = await findAgent(deps, caller, id);
-  return input.slug === undefined
-    ? createSchedule(deps, caller, agent, input)
-    : updateSchedule(deps, caller, agent, { ...input, slug: input.slug });
+  if (input.slug === undefined) {
+    const checked = toCreate(deps, input);
+    return createSchedule(deps, caller, await findAgent(deps, caller, id), { ...input, ...checked });
+  }
+  refuseWrongTiming(input);
+  return updateSchedule(deps, caller, await findAgent(deps, caller, id), { ...input, slug: input.slug });
 }
 
-async function createSchedule(deps: ChildDeps, caller: Caller, agent: AgentView, input: ScheduleInput) {
+/** What is wrong with the timing whatever schedule it is for; in which zone a date is in the past is known later. */
+function refuseWrongTiming({ cron, runAt, timezone = 'UTC' }: ScheduleInput): void {
+  const problem = timingProblem(runAt === undefined ? { cron: cron ?? '* * * * *', timezone } : { runAt, timezone });
+  if (problem !== undefined) throw new UserError(`argument "${problem.field}" ${problem.message}`);
+}
+
+/** What a new schedule must have; asked before the agent is looked up (tools.md 1, order of checks). */
+function toCreate(deps: ChildDeps, input: ScheduleInput) {
   const { name, body } = input;
   if (name === undefined || body === undefined) {
     const missing = name === undefined ? 'name' : 'body';
@@ -107,6 +116,16 @@ async function createSchedule(deps: ChildDeps, caller: Caller, agent: AgentView,
     );
   }
   const timing = storedTiming(deps, { cron: input.cron, runAt: input.runAt, timezone: input.timezone ?? 'UTC' });
+  return { name, body, timing };
+}
+
+async function createSchedule(
+  deps: ChildDeps,
+  caller: Caller,
+  agent: AgentView,
+  input: ScheduleInput & ReturnType<typeof toCreate>,
+) {
+  const { name, body, timing } = input;
   const slug = newSlug(deps, 'schedule', name);
   const schedule: AgentSchedule = {
     ...newChild(deps, AgentSchedules, caller, { agent, slug }),

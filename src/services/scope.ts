@@ -91,6 +91,11 @@ export async function findAgent(deps: ScopeDeps, caller: Caller, id: string): Pr
   return agent;
 }
 
+/** The triggers of an agent that are not being deleted, by slug. */
+export function triggersOf({ caches }: Pick<ScopeDeps, 'caches'>, agent: AgentView): TriggerView[] {
+  return bySlug(caches.AgentTrigger.byIndex(INDEX.triggersOfAgent, `${agent.namespace}/${agent.name}`));
+}
+
 /** The trigger of an agent by its slug. */
 export async function findTrigger(deps: ScopeDeps, agent: AgentView, slug: string): Promise<TriggerView> {
   const source = { cache: deps.caches.AgentTrigger, type: AgentTriggers, project: projectTrigger };
@@ -98,7 +103,7 @@ export async function findTrigger(deps: ScopeDeps, agent: AgentView, slug: strin
     ? await cachedOrLive(deps, source, agent.namespace, childName(agent.name, slug))
     : undefined;
   if (trigger === undefined || trigger.deleting) {
-    throw new UserError('trigger not found: this agent has no trigger with this slug; list_triggers shows them');
+    throw new UserError(slugNotFound('trigger', slug, triggersOf(deps, agent)));
   }
   return trigger;
 }

@@ -135,10 +135,11 @@ export interface SkillInput {
 export async function upsertSkill(deps: ChildDeps, caller: Caller, id: string, input: SkillInput) {
   checkBody(input.body);
   const files = contentsOf(input);
-  const agent = await findAgent(deps, caller, id);
-  return input.slug === undefined
-    ? createSkill(deps, caller, agent, { ...input, contents: files })
-    : updateSkill(deps, caller, agent, { ...input, slug: input.slug, contents: files });
+  if (input.slug === undefined) {
+    const spec = specToCreate({ ...input, contents: files });
+    return createSkill(deps, caller, await findAgent(deps, caller, id), spec);
+  }
+  return updateSkill(deps, caller, await findAgent(deps, caller, id), { ...input, slug: input.slug, contents: files });
 }
 
 type CheckedInput = SkillInput & { contents: ReadonlyMap<string, Buffer> };
@@ -177,7 +178,8 @@ function contentsOf({ files = [], removeFiles = [] }: SkillInput): Map<string, B
   return contents;
 }
 
-async function createSkill(deps: ChildDeps, caller: Caller, agent: AgentView, input: CheckedInput) {
+/** What a new skill must have, and its files; asked before the agent is looked up (tools.md 1, order of checks). */
+function specToCreate(input: CheckedInput) {
   const { name, description, body } = input;
   if (name === undefined || description === undefined || body === undefined) {
     const missing = name === undefined ? 'name' : description === undefined ? 'description' : 'body';
@@ -185,11 +187,14 @@ async function createSkill(deps: ChildDeps, caller: Caller, agent: AgentView, in
       `missing required argument: ${missing} (string) is needed to create a skill; to update one, pass its slug`,
     );
   }
-  const slug = newSlug(deps, 'skill', name);
-  const spec = { agent: agent.name, name, description, body, ...packedFiles(new Map(), input, body) };
+  return { name, description, body, ...packedFiles(new Map(), input, body) };
+}
+
+async function createSkill(deps: ChildDeps, caller: Caller, agent: AgentView, given: ReturnType<typeof specToCreate>) {
+  const slug = newSlug(deps, 'skill', given.name);
   const skill: AgentSkill = {
     ...newChild(deps, AgentSkills, caller, { agent, slug }),
-    spec: storable({ ...spec, updatedAt: isoNow(deps.clock) }),
+    spec: storable({ agent: agent.name, ...given, updatedAt: isoNow(deps.clock) }),
   };
   return record(await createChild(deps, AgentSkills, skill, { kind: 'skill', slug }));
 }

@@ -10,7 +10,7 @@ import { isNotFound } from '../kube/errors.js';
 import { createChild, deleteChild } from './agent-children.js';
 import { INDEX } from './caches.js';
 import type { Caller } from './key-check.js';
-import { compare, findAgent, findTrigger, idOf, kubeCall, refuseGitOps } from './scope.js';
+import { findAgent, findTrigger, idOf, kubeCall, refuseGitOps, triggersOf } from './scope.js';
 import type { ScopeDeps } from './scope.js';
 import { newTokenId, triggerToken, triggerUrl } from './trigger-token.js';
 import { UserError } from './user-error.js';
@@ -36,13 +36,6 @@ export function listTriggerSummaries(deps: Pick<ScopeDeps, 'caches'>, agent: Age
     enabled: trigger.enabled,
     ...firesOf(deps, trigger),
   }));
-}
-
-/** The triggers of an agent that are not being deleted, by slug. */
-export function triggersOf({ caches }: Pick<ScopeDeps, 'caches'>, agent: AgentView): TriggerView[] {
-  return caches.AgentTrigger.byIndex(INDEX.triggersOfAgent, `${agent.namespace}/${agent.name}`)
-    .filter((trigger) => !trigger.deleting)
-    .sort((a, b) => compare(a.slug, b.slug));
 }
 
 /** Exact: folded base + live runs (DESIGN 3), never a counter in the request path. */
@@ -96,20 +89,30 @@ export async function upsertTrigger(deps: TriggerDeps, caller: Caller, id: strin
   if (input.body !== undefined && Buffer.byteLength(input.body) > MAX_TRIGGER_BODY_BYTES) {
     throw new UserError(`argument "body" must have at most ${MAX_TRIGGER_BODY_BYTES} bytes`);
   }
+  if (input.slug === undefined) {
+    const texts = textsToCreate(input);
+    return createTrigger(deps, caller, await findAgent(deps, caller, id), { ...input, ...texts });
+  }
   const agent = await findAgent(deps, caller, id);
-  return input.slug === undefined
-    ? createTrigger(deps, caller, agent, input)
-    : updateTrigger(deps, caller, agent, { ...input, slug: input.slug });
+  return updateTrigger(deps, caller, agent, { ...input, slug: input.slug });
 }
 
-async function createTrigger(deps: TriggerDeps, caller: Caller, agent: AgentView, input: TriggerInput) {
+/** What a new trigger must have; asked before the agent is looked up (tools.md 1, order of checks). */
+function textsToCreate({ name, body }: TriggerInput): { name: string; body: string } {
+  if (name !== undefined && body !== undefined) return { name, body };
+  const missing = name === undefined ? 'name' : 'body';
+  throw new UserError(
+    `missing required argument: ${missing} (string) is needed to create a trigger; to update one, pass its slug`,
+  );
+}
+
+async function createTrigger(
+  deps: TriggerDeps,
+  caller: Caller,
+  agent: AgentView,
+  input: TriggerInput & { name: string; body: string },
+) {
   const { name, body } = input;
-  if (name === undefined || body === undefined) {
-    const missing = name === undefined ? 'name' : 'body';
-    throw new UserError(
-      `missing required argument: ${missing} (string) is needed to create a trigger; to update one, pass its slug`,
-    );
-  }
   const slug = slugFromName(name) || `trigger-${deps.randomHex(2)}`;
   const trigger: AgentTrigger = {
     apiVersion: API_VERSION,

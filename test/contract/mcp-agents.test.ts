@@ -232,7 +232,7 @@ describe('delete_trigger', () => {
       { kind: 'AgentTrigger', gone: { key: 'bw-acme-box/greeter.hook', uid: expect.any(String) } },
     ]);
     expect((await remove('hook')).payload).toEqual({
-      error: 'trigger not found: this agent has no trigger with this slug; list_triggers shows them',
+      error: 'trigger not found: this agent has no trigger with this slug; it has none',
     });
   });
 

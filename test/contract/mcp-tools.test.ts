@@ -666,11 +666,11 @@ describe('triggers', () => {
     [{ slug: 'my-hook', name: 'Other' }, 'cannot be renamed: delete and recreate, which changes the URL'],
     [
       { slug: 'nope', body: 'x' },
-      'trigger not found: this agent has no trigger with this slug; list_triggers shows them',
+      'trigger not found: this agent has no trigger with this slug; its slugs are: my-hook',
     ],
     [
       { slug: '../x', body: 'x' },
-      'trigger not found: this agent has no trigger with this slug; list_triggers shows them',
+      'trigger not found: this agent has no trigger with this slug; its slugs are: my-hook',
     ],
   ])('an update with %j is an error', async (args, error) => {
     await create();
@@ -782,7 +782,7 @@ describe('test_trigger', () => {
     [
       'an unknown slug',
       { slug: 'nope' },
-      'trigger not found: this agent has no trigger with this slug; list_triggers shows them',
+      'trigger not found: this agent has no trigger with this slug; its slugs are: hook',
     ],
   ])('%s is an error', async (_name, args, error) => {
     expect((await fire(args)).payload).toEqual({ error });
@@ -870,7 +870,7 @@ describe('send_message', () => {
 
   test('a message above 128 KiB is refused', async () => {
     expect((await send({ message: 'é'.repeat(65_537) })).payload).toEqual({
-      error: 'the message has 131074 bytes; at most 131072 (128 KiB) are possible',
+      error: 'argument "message" has 131074 bytes; at most 131072 (128 KiB) are possible',
     });
     expect(harness.api.writes).toEqual([]);
   });

@@ -5,9 +5,8 @@ import { isoNow } from '../../runtime/clock.js';
 import { toSnapshot } from '../../templates/snapshot.js';
 import type { AgentSnapshot } from '../../templates/snapshot.js';
 import { orUndefined } from '../caches.js';
-import { AGENT_NOT_FOUND, idOf, kubeCall, schedulesOf, skillsOf } from '../scope.js';
+import { AGENT_NOT_FOUND, idOf, kubeCall, schedulesOf, skillsOf, triggersOf } from '../scope.js';
 import type { ScopeDeps } from '../scope.js';
-import { triggersOf } from '../triggers.js';
 import { UserError } from '../user-error.js';
 import type { AgentView } from '../views.js';
 

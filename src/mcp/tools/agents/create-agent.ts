@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { MAX_CONNECTORS } from '../../../api/v1alpha1/agent.js';
 import { createAgent } from '../../../services/agents.js';
 import { defineTool } from '../../define-tool.js';
 import { agentFields } from './agent-arguments.js';
@@ -14,7 +15,7 @@ export const createAgentTool = defineTool({
     name: z.string().min(1).max(128).describe('Display name.'),
     spaceId: z.string().min(1).optional().describe('From list_spaces; optional with a single Box.'),
     ...agentFields,
-    connectors: z.array(z.string()).optional().describe('Slugs, from search_connectors.'),
+    connectors: z.array(z.string()).max(MAX_CONNECTORS).optional().describe('Slugs, from search_connectors.'),
   }),
   handler: (input, { caller, services }) => createAgent(services.agents, caller, input),
 });
