@@ -142,7 +142,9 @@ export const TOOL_DEFINITIONS = {
   browser_screenshot: {
     family: 'browser',
     description: 'Saves a picture of the open page of the browser as a PNG file in the workspace and returns its path.',
-    input: z.object({ fullPage: z.boolean().optional().describe('True for all of the page, not only what is in view.') }),
+    input: z.object({
+      fullPage: z.boolean().optional().describe('True for all of the page, not only what is in view.'),
+    }),
   },
 } as const satisfies Record<string, { family: string; description: string; input: z.ZodType }>;
 export type ToolName = keyof typeof TOOL_DEFINITIONS;
