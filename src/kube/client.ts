@@ -10,6 +10,8 @@ const PAGE_SIZE = 500;
 /** How often a list begins again because its continue token became too old. */
 const MAX_LIST_STARTS = 3;
 
+const METADATA_LIST = 'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1';
+
 const PATCH_CONTENT_TYPES = {
   merge: 'application/merge-patch+json',
   json: 'application/json-patch+json',
@@ -124,6 +126,7 @@ export async function listPages<T extends KubeObject>(
 ): Promise<string> {
   const { labelSelector, fieldSelector, signal, pageSize = PAGE_SIZE } = options;
   const path = collectionPath(type, options.namespace, 'optional');
+  const accept = options.metadataOnly === true ? { accept: METADATA_LIST } : {};
   let next: string | undefined;
   for (;;) {
     const page = (await transport.request({
@@ -132,6 +135,7 @@ export async function listPages<T extends KubeObject>(
       method: 'GET',
       path,
       query: { limit: String(pageSize), continue: next, labelSelector, fieldSelector },
+      ...accept,
       ...(signal === undefined ? {} : { signal }),
     })) as ListPage<T>;
     onPage((page.items ?? []).map((item) => withKind(type, item)));

@@ -26,6 +26,8 @@ export interface KubeRequest {
   /** Sent as JSON. */
   body?: unknown;
   contentType?: string;
+  /** What the answer shall be; JSON of the whole object when absent. */
+  accept?: string;
   signal?: AbortSignal;
 }
 
@@ -153,7 +155,7 @@ class PooledTransport implements KubeTransport {
   async #headers(request: KubeRequest): Promise<Record<string, string>> {
     const token = await this.#connection.token?.();
     return {
-      accept: 'application/json',
+      accept: request.accept ?? 'application/json',
       'user-agent': this.#options.userAgent ?? 'boxwright',
       ...(request.body === undefined ? {} : { 'content-type': request.contentType ?? 'application/json' }),
       ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),

@@ -19,6 +19,8 @@ export interface ListOptions extends CallOptions {
   fieldSelector?: string;
   /** Objects of one page; 500 when absent. Fewer for kinds with large objects, since a page is in memory as a whole. */
   pageSize?: number;
+  /** Only `metadata` of each object is sent; nothing else of an item may be read. For large objects that are only counted or removed. */
+  metadataOnly?: boolean;
 }
 
 export interface DeleteOptions extends CallOptions {

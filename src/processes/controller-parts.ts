@@ -31,6 +31,7 @@ import { createRetentionController } from '../controllers/retention/controller.j
 import type { RetentionMetrics } from '../controllers/retention/metrics.js';
 import type { ControllerPart } from '../controllers/common/controller-part.js';
 import * as informers from '../controllers/common/informers.js';
+import { createTemplatePartsController } from '../controllers/template-parts/controller.js';
 import { createTotalsController } from '../controllers/totals/controller.js';
 import { Folder } from '../controllers/totals/fold.js';
 import { claimInformer, storageClassInformer } from '../controllers/workspace-volume/views.js';
@@ -134,6 +135,7 @@ export function createControllerParts(deps: ControllerPartsDependencies): Contro
     runs.admission,
     createChildRunController(common),
     createConnectorCatalogController(common),
+    createTemplatePartsController({ api, clock, log }),
     createTotalsController({ ...common, releaseNamespace: namespace }),
     createRetentionController({ ...common, limits: retentionLimits(config), metrics: metrics.retention, archive }),
     ...(archive === undefined ? [] : [archive.part]),

@@ -155,7 +155,11 @@ export class RecordingApi implements KubeApi {
   ): Promise<{ items: T[]; resourceVersion: string }> {
     this.reads.push({ verb: 'list', resource: type.plural, key: options.namespace ?? '' });
     await this.#failOrGoOn('list', type.plural, options.namespace ?? '', options.signal);
-    const items = this.#ofType(type).filter((object) => selected(object, options));
+    const found = this.#ofType(type).filter((object) => selected(object, options));
+    const items =
+      options.metadataOnly === true
+        ? found.map(({ apiVersion, kind, metadata }) => ({ apiVersion, kind, metadata }))
+        : found;
     return { items: structuredClone(items) as unknown as T[], resourceVersion: String(this.#version) };
   }
 

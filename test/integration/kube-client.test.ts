@@ -176,6 +176,20 @@ test('a list comes in pages of 500', async () => {
   expect(proxy.requests.every((one) => !one.url.searchParams.has('resourceVersion'))).toBe(true);
 });
 
+test('a list of metadata alone leaves the data with the server, page by page', async () => {
+  await createMany(
+    server.api,
+    Array.from({ length: 5 }, (_, i) => map(`m-${i}`, { text: 'x'.repeat(1000) })),
+  );
+
+  const { items } = await proxied().list(ConfigMaps, { namespace, metadataOnly: true, pageSize: 2 });
+
+  expect(items.map(({ metadata }) => metadata.name)).toEqual(['m-0', 'm-1', 'm-2', 'm-3', 'm-4']);
+  expect(items.every(({ metadata }) => metadata.uid !== undefined && metadata.namespace === namespace)).toBe(true);
+  expect(items.filter((item) => item.data !== undefined)).toEqual([]);
+  expect(proxy.count('list')).toBe(3);
+});
+
 test('a continue token that is too old starts the list again', async () => {
   const api = proxied();
   await createMany(

@@ -119,7 +119,7 @@ async function createPart(deps: StoreDeps, part: AgentTemplatePart): Promise<voi
   }
 }
 
-/** Removes the parts of a content that nothing points to. What cannot be removed now goes with the template. */
+/** Removes the parts of a content that nothing points to. What cannot be removed now is swept by the controller. */
 export async function deleteContent(deps: StoreDeps, template: Place, ref: ContentRef): Promise<void> {
   for (const name of partNames(template.name, ref)) {
     const part = { namespace: template.namespace, name };
