@@ -5,6 +5,16 @@
 
 /** On the Secret: it may be read as credentials of the agent. */
 export const LABEL_CREDENTIAL = 'boxwright.dev/credential';
+/** Keys of model vendors in the Secret that a Box or the installation names for them. */
+export const VENDOR_KEYS = {
+  anthropic: 'ANTHROPIC_API_KEY',
+  openai: 'OPENAI_API_KEY',
+  google: 'GOOGLE_API_KEY',
+  mistral: 'MISTRAL_API_KEY',
+  xai: 'XAI_API_KEY',
+  deepseek: 'DEEPSEEK_API_KEY',
+} as const;
+
 /** On the Secret: the hosts that its values may go to, separated by commas. */
 export const ANNOTATION_HOSTS = 'boxwright.dev/hosts';
 

@@ -11,6 +11,7 @@ import type { AgentMemory } from '../api/v1alpha1/agent-memory.js';
 import type { AgentSkill } from '../api/v1alpha1/agent-skill.js';
 import type { Agent } from '../api/v1alpha1/agent.js';
 import type { Box } from '../api/v1alpha1/box.js';
+import type { Provider } from '../api/v1alpha1/common.js';
 import type { Connector } from '../api/v1alpha1/connector.js';
 import { controllerOwner } from '../kube/owner-references.js';
 import type { Job, Pod } from '../kube/core-types.js';
@@ -185,12 +186,15 @@ export function projectAgent(agent: Agent): AgentView {
 /** What a run needs to know of its Box. */
 export interface BoxView {
   name: string;
+  uid: string;
   workspace: string;
   engine: Box['spec']['engine'];
   endpoint: Box['spec']['endpoint'];
   vendors: Box['spec']['vendors'];
   trustedHosts: readonly NonNullable<Box['spec']['egress']['trustedHosts']>[number][];
   credentialsSecret: string | undefined;
+  /** What the status says; undefined when nobody has looked yet. */
+  availableProviders: readonly Provider[] | undefined;
   untrusted: Box['spec']['untrusted'];
   egress: Box['spec']['egress']['mode'];
   executionSeconds: number;
@@ -201,12 +205,14 @@ export interface BoxView {
 export function projectBox(box: Box): BoxView {
   return {
     name: box.metadata.name,
+    uid: box.metadata.uid ?? '',
     workspace: box.spec.workspace,
     engine: box.spec.engine,
     endpoint: box.spec.endpoint,
     vendors: box.spec.vendors,
     trustedHosts: box.spec.egress.trustedHosts ?? [],
     credentialsSecret: box.spec.credentialsSecret,
+    availableProviders: box.status?.availableProviders,
     untrusted: box.spec.untrusted,
     egress: box.spec.egress.mode,
     executionSeconds: box.spec.bounds.executionSeconds,

@@ -2,14 +2,26 @@
 import type { Registry } from 'prom-client';
 import type { PostgresArchive } from '../archive/postgres-archive.js';
 import { loadConfig } from '../config/env.js';
-import { cacheProblems, cachesRunnable, createGatewayCaches, type InformerFactory } from '../gateway/caches.js';
+import {
+  cacheProblems,
+  cachesRunnable,
+  createGatewayCaches,
+  type GatewayCaches,
+  type InformerFactory,
+} from '../gateway/caches.js';
 import { GatewayConfig } from '../gateway/config.js';
 import { createSecretNames } from '../gateway/credentials/secret-names.js';
 import { createGateway } from '../gateway/gateway.js';
 import { GatewayServer } from '../gateway/http/server.js';
 import { tlsFromSecret } from '../gateway/http/tls.js';
 import { createGatewayMetrics } from '../gateway/metrics.js';
-import { createModelAccess, createVendorDispatcher, type ModelSettings } from '../gateway/vendors/model-access.js';
+import {
+  createModelAccess,
+  createVendorDispatcher,
+  installationSecretOf,
+  type ModelSettings,
+} from '../gateway/vendors/model-access.js';
+import { createProviderStatus } from '../gateway/vendors/provider-status.js';
 import { createKubeApi } from '../kube/client.js';
 import { createInformer } from '../kube/informer.js';
 import { loadConnection } from '../kube/kube-config.js';
@@ -103,13 +115,22 @@ export function createGatewayProcess(deps: GatewayProcessDeps): GatewayProcess {
       },
       { name: 'probes', runnables: [internalServer(deps, problems)] },
       { name: 'caches', runnables: [cachesRunnable(caches)] },
-      { name: 'runs', runnables: [gateway.watch, createSecretNames({ api, clock, log, agents: caches.credentials })] },
+      { name: 'runs', runnables: [gateway.watch, ...credentialTellers(deps, caches)] },
       { name: 'server', runnables: [server] },
       { name: 'drain', runnables: [{ name: 'drain', start: () => undefined, stop: drain }] },
     ],
     server,
     problems,
   };
+}
+
+/** They tell the other processes which credentials there are. */
+function credentialTellers({ api, clock, log, config }: GatewayProcessDeps, caches: GatewayCaches): Runnable[] {
+  const installationSecret = installationSecretOf(config);
+  return [
+    createSecretNames({ api, clock, log, agents: caches.credentials }),
+    createProviderStatus({ api, clock, log, boxes: caches.boxes, installationSecret }),
+  ];
 }
 
 function serverProblems(server: GatewayServer): Problem[] {

@@ -1,6 +1,6 @@
 /** The models that agents of a Box can name, with prices and whether runs can use them (DESIGN 5; tools.md 4). */
 import type { Provider } from '../api/v1alpha1/common.js';
-import { howToConfigure, whyUnavailable } from '../models/availability.js';
+import { howToConfigure } from '../models/availability.js';
 import { KNOWN_MODELS, defaultModelOf } from '../models/catalog.js';
 import type { Caller } from './key-check.js';
 import { chooseBox } from './scope.js';
@@ -62,6 +62,6 @@ function vendorModel(box: BoxView, known: (typeof KNOWN_MODELS)[number]): ModelR
 }
 
 function availability(box: BoxView, provider: Provider): { available: boolean; reason: string | null } {
-  const available = whyUnavailable(box, provider) === undefined;
-  return { available, reason: available ? null : howToConfigure(box, provider) };
+  const reason = howToConfigure(box, provider);
+  return { available: reason === null, reason };
 }

@@ -19,7 +19,7 @@ import type { AgentTrigger, TriggerMethod } from '../api/v1alpha1/agent-trigger.
 import type { Agent } from '../api/v1alpha1/agent.js';
 import type { APIKey } from '../api/v1alpha1/api-key.js';
 import type { Box } from '../api/v1alpha1/box.js';
-import type { FoldedTotals } from '../api/v1alpha1/common.js';
+import type { FoldedTotals, Provider } from '../api/v1alpha1/common.js';
 import type { Connector } from '../api/v1alpha1/connector.js';
 import type { Workspace } from '../api/v1alpha1/workspace.js';
 import { sessionTitleOf } from './session-title.js';
@@ -41,7 +41,10 @@ export interface BoxView extends View {
   createdAt: string;
   engine: string | undefined;
   endpoint?: Box['spec']['endpoint'];
+  vendors?: Box['spec']['vendors'];
   credentialsSecret?: string | undefined;
+  /** Providers with a usable key, as the gateway saw them; undefined until it has looked. */
+  availableProviders?: readonly Provider[] | undefined;
 }
 
 export interface AgentView extends View {
@@ -238,7 +241,9 @@ export function projectBox(box: Box): BoxView {
     createdAt: createdAtOf(box.metadata),
     engine: box.spec.engine,
     endpoint: box.spec.endpoint,
+    vendors: box.spec.vendors,
     credentialsSecret: box.spec.credentialsSecret,
+    availableProviders: box.status?.availableProviders,
   };
 }
 

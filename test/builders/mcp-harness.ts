@@ -23,6 +23,7 @@ import type { Agent } from '../../src/api/v1alpha1/agent.js';
 import { APIKeySpec, APIKeys } from '../../src/api/v1alpha1/api-key.js';
 import type { APIKey } from '../../src/api/v1alpha1/api-key.js';
 import { BoxSpec, Boxes } from '../../src/api/v1alpha1/box.js';
+import type { Box } from '../../src/api/v1alpha1/box.js';
 import { AgentTemplateParts, AgentTemplateSpec, AgentTemplates } from '../../src/api/v1alpha1/agent-template.js';
 import type { AgentTemplate } from '../../src/api/v1alpha1/agent-template.js';
 import { Connectors } from '../../src/api/v1alpha1/connector.js';
@@ -162,9 +163,10 @@ export class McpHarness {
     });
   }
 
-  seedBox(name: string, workspace: string): void {
-    const spec = BoxSpec.parse({ workspace, engine: 'scripted' });
-    this.api.seed(Boxes, { ...RESOURCE, kind: 'Box', metadata: { name }, spec });
+  seedBox(name: string, workspace: string, more: { spec?: object; status?: Box['status'] } = {}): void {
+    const spec = BoxSpec.parse({ workspace, engine: 'scripted', ...more.spec });
+    const status = more.status === undefined ? {} : { status: more.status };
+    this.api.seed(Boxes, { ...RESOURCE, kind: 'Box', metadata: { name }, spec, ...status });
   }
 
   seedAgent(

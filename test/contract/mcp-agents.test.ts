@@ -168,11 +168,21 @@ describe('update_agent', () => {
   });
 
   test('warns of a provider without a key and of a model that nobody knows', async () => {
+    harness.seedBox('acme-box', 'acme', { status: { availableProviders: [] } });
     expect((await update({ provider: 'openai', model: 'gpt-99' })).payload['warnings']).toEqual([
-      'Box acme-box has no key for provider openai: runs will end with the error ModelNotConfigured',
+      'neither Box acme-box nor the installation has a usable key for provider openai: runs will end with the error ModelNotConfigured; list_models says what to do',
       'model is not a known one of provider openai: list_models shows the known ones; its price is unknown',
     ]);
     expect((await update({ model: 'gpt-4.1' })).payload['warnings']).toHaveLength(1);
+    harness.seedBox('acme-box', 'acme', { status: { availableProviders: ['openai'] } });
+    expect((await update({ model: 'gpt-4.1' })).payload['warnings']).toEqual([]);
+    harness.controllerSays({ active: true });
+    expect((await harness.call('create_agent', { name: 'Second', provider: 'openai' })).payload['warnings']).toEqual(
+      [],
+    );
+    expect((await harness.call('create_agent', { name: 'Third', provider: 'xai' })).payload['warnings']).toEqual([
+      'neither Box acme-box nor the installation has a usable key for provider xai: runs will end with the error ModelNotConfigured; list_models says what to do',
+    ]);
   });
 });
 

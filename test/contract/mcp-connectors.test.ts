@@ -273,6 +273,8 @@ describe('set_mcp_servers', () => {
 
 describe('list_models', () => {
   test('shows what the Box provides first, then the vendors with prices and the reason why not', async () => {
+    harness.seedBox('acme-box', 'acme', { status: { availableProviders: ['boxwright', 'google'] } });
+    harness.api.clearRecords();
     const { models } = (await harness.call('list_models')).payload as { models: Record<string, unknown>[] };
     expect(models[0]).toEqual({
       provider: 'boxwright',
@@ -288,14 +290,41 @@ describe('list_models', () => {
       provider: 'openai',
       model: 'gpt-4.1-mini',
       available: false,
-      reason: 'this installation has no credentials for provider openai; use provider boxwright',
+      reason: expect.stringMatching(
+        /^neither Box acme-box nor the installation has a usable key for provider openai; add OPENAI_API_KEY to the Secret of chart value gateway\.modelCredentialsSecret, or .* && kubectl patch box acme-box /,
+      ),
       isDefault: false,
       contextWindow: 1_047_576,
       inputUsdPerMillion: 0.4,
       outputUsdPerMillion: 1.6,
     });
+    expect(new Set(models.filter(({ available }) => available).map(({ provider }) => provider))).toEqual(
+      new Set(['boxwright', 'google']),
+    );
+    expect(harness.requests()).toEqual([]);
     const defaults = models.filter(({ isDefault }) => isDefault).map(({ provider }) => provider);
     expect(defaults).toEqual(['boxwright', 'anthropic', 'openai', 'google', 'mistral', 'xai', 'deepseek']);
+  });
+
+  test.each([
+    [
+      'a Secret of the Box without a usable key',
+      { credentialsSecret: 'models' },
+      { availableProviders: [] },
+      'Box acme-box names Secret models, but namespace bw-acme-box has none with a usable key XAI_API_KEY and label boxwright.dev/credential=true; run: kubectl patch secret models -n bw-acme-box',
+    ],
+    [
+      'a Box at which the gateway has not looked yet',
+      { credentialsSecret: 'models' },
+      undefined,
+      'whether Box acme-box has a usable key for provider xai is not known yet',
+    ],
+  ])('%s is not taken for a key', async (_what, spec, status, reason) => {
+    harness.seedBox('acme-box', 'acme', { spec, status });
+    const { models } = (await harness.call('list_models', { provider: 'xai' })).payload;
+    expect(models).toContainEqual(
+      expect.objectContaining({ provider: 'xai', available: false, reason: expect.stringContaining(reason) }),
+    );
   });
 
   test('one provider only, and the rule of create_agent for the Box', async () => {

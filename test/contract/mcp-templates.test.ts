@@ -378,11 +378,12 @@ describe('validate and publish', () => {
   });
 
   test('warnings do not stand in the way', async () => {
+    harness.seedBox('acme-box', 'acme', { status: { availableProviders: [] } });
     const result = await check({ spec: { provider: 'openai', connectors: ['github'] } });
     expect(result).toMatchObject({
       valid: true,
       warnings: [
-        { path: 'agents.ta-1.model', message: expect.stringContaining('has no key for provider openai') },
+        { path: 'agents.ta-1.model', message: expect.stringContaining('has a usable key for provider openai') },
         { path: 'agents.ta-1.setup', message: 'the agent needs credentials, but no setup tells whoever installs it' },
       ],
     });

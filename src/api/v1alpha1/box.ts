@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { AGE_COLUMN, defineResource, dnsLabelName, immutableSpecField } from '../define-resource.js';
 import type { Resource } from '../meta.js';
-import { BUDGET_RULES, Budgets, Conditions, FoldedTotals, Folding } from './common.js';
+import { BUDGET_RULES, Budgets, Conditions, FoldedTotals, Folding, Provider } from './common.js';
 
 const seconds = (fallback: number, max: number, text: string) =>
   z.int().min(1).max(max).default(fallback).describe(`${text} Seconds.`);
@@ -274,6 +274,13 @@ export const BoxStatus = z.object({
   running: z.int().min(0).optional().describe('Runs that hold a Job.'),
   queued: z.int().min(0).optional().describe('Runs that wait.'),
   networkProbe: NetworkProbe.optional(),
+  availableProviders: z
+    .array(Provider)
+    .max(Provider.options.length)
+    .optional()
+    .describe(
+      'Providers that runs of this Box can call, as the gateway saw their keys within the last minute; never a key.',
+    ),
   folded: FoldedTotals,
   folding: Folding,
 });

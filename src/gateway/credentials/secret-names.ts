@@ -18,17 +18,15 @@ import { Agents } from '../../api/v1alpha1/agent.js';
 import type { Agent } from '../../api/v1alpha1/agent.js';
 import { Secrets } from '../../kube/core-types.js';
 import type { Secret } from '../../kube/core-types.js';
-import { isConflict, isNotFound } from '../../kube/errors.js';
+import { isNotFound } from '../../kube/errors.js';
 import type { Informer, InformerOptions, KubeApi } from '../../kube/types.js';
 import type { Logger } from '../../observability/logger.js';
-import { boundedSignal } from '../../runtime/bounded-signal.js';
-import { sleep } from '../../runtime/clock.js';
 import type { Clock } from '../../runtime/clock.js';
 import type { Runnable } from '../../runtime/manager.js';
+import { createRounds } from './rounds.js';
 
 /** A Secret wakes nobody, so every agent that has credentials is looked at again this often. */
 export const RECHECK_MS = 30_000;
-const CALL_MS = 10_000;
 const MAX_HOSTS = 64;
 
 /** What decides whether an agent has credentials, and what its status says of them. */
@@ -80,63 +78,22 @@ export function namesIn(secret: Secret | undefined): Pick<CredentialView, 'prese
 
 /** Looks at agents that changed at once, and at all every 30 s, one after the other. */
 export function createSecretNames(deps: SecretNamesDeps): Runnable {
-  const stopping = new AbortController();
-  const changed = new Set<string>();
-  let wake: () => void = () => undefined;
-  let unsubscribe: () => void = () => undefined;
-  let running: Promise<void> = Promise.resolve();
-
-  const run = async (): Promise<void> => {
-    while (!stopping.signal.aborted) {
-      for (const agent of deps.agents.values()) changed.add(objectKey(agent.metadata));
-      const round = deps.clock.monotonic() + RECHECK_MS;
-      while (!stopping.signal.aborted && deps.clock.monotonic() < round) {
-        for (const key of changed) {
-          changed.delete(key);
-          await look(deps, key, stopping.signal);
-        }
-        const woken = new AbortController();
-        wake = () => woken.abort();
-        if (changed.size > 0) continue;
-        const wait = AbortSignal.any([stopping.signal, woken.signal]);
-        await sleep(deps.clock, Math.max(0, round - deps.clock.monotonic()), wait);
-      }
-    }
-  };
-
-  return {
+  return createRounds({
     name: 'names of credentials',
-    start: () => {
-      unsubscribe = deps.agents.onChange(({ key, current }) => {
-        if (current === undefined) return;
-        changed.add(key);
-        wake();
-      });
-      running = run();
+    clock: deps.clock,
+    log: deps.log,
+    everyMs: RECHECK_MS,
+    all: () => [...deps.agents.values()].map((agent) => objectKey(agent.metadata)),
+    onChange: (changed) =>
+      deps.agents.onChange(({ key, current }) => {
+        if (current !== undefined) changed(key);
+      }),
+    begin: () => async (key, signal) => {
+      const agent = deps.agents.get(key);
+      if (agent !== undefined && agent.metadata.deletionTimestamp === undefined) await tell(deps, agent, signal);
     },
-    stop: () => {
-      unsubscribe();
-      stopping.abort();
-      return running;
-    },
-  };
-}
-
-/** One agent; what fails is tried again in the next round. */
-async function look(deps: SecretNamesDeps, key: string, stopping: AbortSignal): Promise<void> {
-  const agent = deps.agents.get(key);
-  if (agent === undefined || agent.metadata.deletionTimestamp !== undefined || stopping.aborted) return;
-  const bound = boundedSignal(deps.clock, CALL_MS, stopping);
-  try {
-    await tell(deps, agent, bound.signal);
-  } catch (error) {
-    // Another writer was faster: its change brings the agent here again.
-    if (!isConflict(error) && !isNotFound(error) && !stopping.aborted) {
-      deps.log.warn({ err: error, agent: key }, 'credentials of an agent could not be looked at');
-    }
-  } finally {
-    bound.dispose();
-  }
+    failure: 'credentials of an agent could not be looked at',
+  });
 }
 
 async function tell({ api }: SecretNamesDeps, agent: CredentialView, signal: AbortSignal): Promise<void> {

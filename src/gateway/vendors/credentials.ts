@@ -9,6 +9,7 @@ import type { ObjectRef } from '../../kube/types.js';
 import { GatewayError } from '../errors.js';
 import type { CachedReads } from '../cached-reads.js';
 import type { BoxView } from '../views.js';
+import { VENDORS, type VendorName } from './vendors.js';
 
 /** Where a key stands. */
 export interface KeySource {
@@ -20,17 +21,27 @@ export interface KeySource {
 
 /**
  * Where the key of a vendor is for a Box: its own Secret, else that of the installation; undefined when there is neither.
- * The Secret of the installation does not serve a vendor whose address the Box chose itself.
+ * The Secret of the installation does not serve a vendor whose address the Box chose itself: whoever names an address may
+ * not have the installation's key sent there.
  */
-export function keySourceOf(
-  box: Pick<BoxView, 'name' | 'credentialsSecret'>,
-  key: string,
+export function vendorKeySource(
+  box: Pick<BoxView, 'name' | 'credentialsSecret' | 'vendors'>,
+  provider: VendorName,
   installation: Required<ObjectRef> | undefined,
 ): KeySource | undefined {
+  const key = VENDORS[provider].secretKey;
   if (box.credentialsSecret !== undefined) {
     return { ref: { namespace: boxNamespace(box.name), name: box.credentialsSecret }, key, labelled: true };
   }
-  return installation === undefined ? undefined : { ref: installation, key, labelled: false };
+  const isElsewhere = box.vendors?.[provider] !== undefined;
+  return installation === undefined || isElsewhere ? undefined : { ref: installation, key, labelled: false };
+}
+
+/** Where the key of the Box's own endpoint is; undefined when it wants none. */
+export function endpointKeySource({ name, endpoint }: Pick<BoxView, 'name' | 'endpoint'>): KeySource | undefined {
+  const secretRef = endpoint?.secretRef;
+  if (secretRef === undefined) return undefined;
+  return { ref: { namespace: boxNamespace(name), name: secretRef.name }, key: secretRef.key, labelled: true };
 }
 
 /** `key ANTHROPIC_API_KEY of Secret models in namespace bw-lab`. */

@@ -1,7 +1,7 @@
 /** Everything that model calls need beside the run: credentials, prices and connections, put together. */
 import { Agent, type Dispatcher } from 'undici';
 import { ConfigMaps, Secrets } from '../../kube/core-types.js';
-import type { KubeApi } from '../../kube/types.js';
+import type { KubeApi, ObjectRef } from '../../kube/types.js';
 import type { Logger } from '../../observability/logger.js';
 import type { Clock } from '../../runtime/clock.js';
 import { CachedReads } from '../cached-reads.js';
@@ -35,16 +35,23 @@ export function createModelAccess({ api, clock, log, settings, dispatcher }: Mod
   const credentials = new Credentials(new CachedReads(api, Secrets, clock));
   const maps = new CachedReads(api, ConfigMaps, clock);
   const prices = new PriceSource(maps, { namespace, name: settings.modelPricesConfigMap }, log);
-  const name = settings.modelCredentialsSecret;
   return {
     targets: new Targets({
       credentials,
       prices: () => prices.table(),
-      installationSecret: name === undefined ? undefined : { namespace, name },
+      installationSecret: installationSecretOf(settings),
       baseUrls: settings.modelBaseUrls,
     }),
     relay: new Relay({ clock, client: new VendorClient({ clock, dispatcher }), credentials }),
   };
+}
+
+/** The Secret that serves Boxes which name none of their own. */
+export function installationSecretOf(
+  settings: Pick<ModelSettings, 'releaseNamespace' | 'modelCredentialsSecret'>,
+): Required<ObjectRef> | undefined {
+  const { releaseNamespace: namespace, modelCredentialsSecret: name } = settings;
+  return name === undefined ? undefined : { namespace, name };
 }
 
 /** Connections to vendors: kept open, and without bounds of their own, since every call has one. */

@@ -3,7 +3,7 @@ import { boxNamespace } from '../../api/names.js';
 import type { ObjectRef } from '../../kube/types.js';
 import { endpointPrice, priceOf, type Price, type PriceTable } from '../prices.js';
 import type { BoxView } from '../views.js';
-import { describeSource, keySourceOf, type Credentials, type KeySource } from './credentials.js';
+import { describeSource, endpointKeySource, vendorKeySource, type Credentials, type KeySource } from './credentials.js';
 import { GatewayError } from '../errors.js';
 import { endpointVendor, isVendor, VENDORS, type Vendor, type VendorName } from './vendors.js';
 
@@ -33,15 +33,7 @@ export class Targets {
     if (isVendor(provider)) return this.#vendor(provider, model, box);
     const { endpoint } = box;
     if (provider !== 'boxwright' || endpoint === undefined) throw noSuchProvider(box, provider);
-    const { secretRef } = endpoint;
-    const source =
-      secretRef === undefined
-        ? undefined
-        : {
-            ref: { namespace: boxNamespace(box.name), name: secretRef.name },
-            key: secretRef.key,
-            labelled: true,
-          };
+    const source = endpointKeySource(box);
     return {
       provider,
       vendor: endpointVendor(endpoint.baseUrl),
@@ -54,8 +46,7 @@ export class Targets {
     const vendor = VENDORS[provider];
     const { installationSecret, baseUrls, credentials, prices } = this.options;
     const ownUrl = box.vendors?.[provider]?.baseUrl.replace(/\/+$/, '');
-    // Whoever names an address may not have the installation's key sent there.
-    const source = keySourceOf(box, vendor.secretKey, ownUrl === undefined ? installationSecret : undefined);
+    const source = vendorKeySource(box, provider, installationSecret);
     if (source === undefined) throw noKey(box, provider, vendor.secretKey);
     return {
       provider,

@@ -1,4 +1,5 @@
 /** The six vendors: where they are, which protocol they speak, and how they are shown a key (DESIGN 5). */
+import { VENDOR_KEYS } from '../../api/credentials.js';
 import type { Provider } from '../../api/v1alpha1/common.js';
 import { anthropicMessages } from './anthropic.js';
 import { askingForUsage, chatCompletions } from './chat-completions.js';
@@ -28,42 +29,42 @@ export const VENDORS: Readonly<Record<VendorName, Vendor>> = {
     dialect: anthropicMessages,
     baseUrl: 'https://api.anthropic.com/v1',
     version: 'v1',
-    secretKey: 'ANTHROPIC_API_KEY',
+    secretKey: VENDOR_KEYS.anthropic,
     headers: (key) => ({ 'x-api-key': key, 'anthropic-version': '2023-06-01' }),
   },
   openai: {
     dialect: openaiResponses,
     baseUrl: 'https://api.openai.com/v1',
     version: 'v1',
-    secretKey: 'OPENAI_API_KEY',
+    secretKey: VENDOR_KEYS.openai,
     headers: bearer,
   },
   google: {
     dialect: googleGenerate,
     baseUrl: 'https://generativelanguage.googleapis.com/v1beta',
     version: 'v1beta',
-    secretKey: 'GOOGLE_API_KEY',
+    secretKey: VENDOR_KEYS.google,
     headers: (key) => ({ 'x-goog-api-key': key }),
   },
   mistral: {
     dialect: chatCompletions,
     baseUrl: 'https://api.mistral.ai/v1',
     version: 'v1',
-    secretKey: 'MISTRAL_API_KEY',
+    secretKey: VENDOR_KEYS.mistral,
     headers: bearer,
   },
   xai: {
     dialect: openaiResponses,
     baseUrl: 'https://api.x.ai/v1',
     version: 'v1',
-    secretKey: 'XAI_API_KEY',
+    secretKey: VENDOR_KEYS.xai,
     headers: bearer,
   },
   deepseek: {
     dialect: chatCompletions,
     baseUrl: 'https://api.deepseek.com/v1',
     version: 'v1',
-    secretKey: 'DEEPSEEK_API_KEY',
+    secretKey: VENDOR_KEYS.deepseek,
     headers: bearer,
     prepare: askingForUsage,
   },
