@@ -54,6 +54,7 @@ describe('startRun', () => {
             namespace: 'bw-box',
             name: started.runId,
             labels: { 'boxwright.dev/agent': 'greeter' },
+            annotations: { 'boxwright.dev/requested-by': 'trigger' },
             finalizers: ['boxwright.dev/fold'],
           },
           spec: {

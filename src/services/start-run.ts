@@ -4,7 +4,7 @@
  */
 import { createHash } from 'node:crypto';
 import { gzipSync } from 'node:zlib';
-import { FINALIZER_FOLD, LABEL_AGENT } from '../api/labels.js';
+import { ANNOTATION_REQUESTED_BY, FINALIZER_FOLD, LABEL_AGENT } from '../api/labels.js';
 import { API_VERSION } from '../api/define-resource.js';
 import { acceptedAt, boxNamespace, sessionIdOf } from '../api/names.js';
 import type { AgentRef } from '../api/names.js';
@@ -136,6 +136,7 @@ function buildRun(deps: StartRunDeps, request: StartRunRequest): AgentRun {
       namespace,
       name: request.name ?? newRunName(agent.agent, now),
       labels: { [LABEL_AGENT]: agent.agent },
+      annotations: { [ANNOTATION_REQUESTED_BY]: request.actor },
       finalizers: [FINALIZER_FOLD],
     },
     spec: {

@@ -61,6 +61,7 @@ test('a run waits for the run of the agent that it calls, and gets its output', 
       namespace: NAMESPACE,
       name: expect.stringMatching(/^writer-[0-9a-z]{26}$/),
       labels: { 'boxwright.dev/agent': 'writer' },
+      annotations: { 'boxwright.dev/requested-by': 'run:helper-1' },
       finalizers: ['boxwright.dev/fold'],
     },
     spec: {

@@ -5,7 +5,7 @@ import { Connectors } from '../../src/api/v1alpha1/connector.js';
 import { WorkspaceSpec, Workspaces } from '../../src/api/v1alpha1/workspace.js';
 import { TOOLS } from '../../src/mcp/registry.js';
 import { SHIPPED_CONNECTORS } from '../../src/connectors/catalog.js';
-import { McpHarness, OTHER_KEY } from '../builders/mcp-harness.js';
+import { KEY, McpHarness, OTHER_KEY } from '../builders/mcp-harness.js';
 
 const AGENT = 'acme-box.greeter';
 const GITOPS = { annotations: { 'boxwright.dev/managed-by': 'gitops' } };
@@ -203,6 +203,44 @@ describe('tools 1: an object that GitOps owns', () => {
       'create_template',
       'install_template',
     ]);
+  });
+});
+
+describe('tools 1: every write stores the prefix of the key in boxwright.dev/requested-by', () => {
+  /** What makes or runs something, besides the tools on objects; a delete leaves no object to keep it. */
+  const makers: [string, object][] = [
+    ['create_agent', { name: 'a' }],
+    ['send_message', { agentId: AGENT, message: 'hi', waitSeconds: 0 }],
+    ['upsert_trigger', { agentId: AGENT, name: 'New', body: 'b' }],
+    ['upsert_schedule', { agentId: AGENT, name: 'New', body: 'b', cron: '0 9 * * *' }],
+    ['upsert_skill', { agentId: AGENT, name: 'New', description: 'd', body: 'b' }],
+    ['test_trigger', { agentId: AGENT, slug: 'hook' }],
+    ['rotate_trigger_token', { agentId: AGENT, slug: 'hook' }],
+    ['run_schedule_now', { agentId: AGENT, slug: 'daily' }],
+    ['create_template', { name: 'a', agentIds: [AGENT] }],
+    ['install_template', { templateId: 'acme.writers' }],
+    ...ON_OBJECTS.filter(([tool]) => !tool.startsWith('delete_')),
+  ];
+  /** Pieces of a template, which carries it; and a number for people. */
+  const PARTS = ['agenttemplateparts', 'agenttemplates/status'];
+
+  test.each(makers)('%s %j', async (tool, args) => {
+    harness.controllerSays({ active: true });
+    harness.seedAgent('acme-box', 'greeter', {
+      spec: { connectors: ['deepwiki'], mcpServers: [{ name: 'a', url: 'https://a.example' }] },
+    });
+    seedChildren();
+    if (tool === 'publish_template') await harness.call('update_template', { templateId: 'acme.writers', name: 'y' });
+    harness.api.clearRecords();
+    expect(await errorOf(tool, args)).toBe('no error');
+    const written = harness.api.writes.filter(({ verb, resource }) => verb !== 'delete' && !PARTS.includes(resource));
+    // What a call has made and patches again keeps it.
+    const prefixes = new Map<string, string | undefined>();
+    for (const { key, body } of written) {
+      const { annotations } = (body as { metadata: { annotations?: Record<string, string> } }).metadata;
+      prefixes.set(key, annotations?.['boxwright.dev/requested-by'] ?? prefixes.get(key));
+    }
+    expect(new Set(prefixes.values())).toEqual(new Set([KEY.slice(0, 11)]));
   });
 });
 
