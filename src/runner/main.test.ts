@@ -7,6 +7,7 @@ import type { FakeGateway, FakeGatewayOptions } from '../../test/builders/fake-g
 import { webAccess } from '../../test/builders/web-access.js';
 import { temporaryDirectories } from '../../test/builders/workspace.js';
 import { TerminationMessage } from '../protocol/run.js';
+import type { TranscriptMessage } from '../protocol/run.js';
 import { systemClock } from '../runtime/clock.js';
 import type { Clock } from '../runtime/clock.js';
 import { runRunner } from './main.js';
@@ -164,6 +165,74 @@ test('a short run is a claim, its model calls and a finish; its tools work in th
   expect(journal.map((line) => JSON.parse(line) as unknown)).toEqual(events);
   // No text of the run and no token in the logs.
   expect(pod.lines.join('')).not.toMatch(/hello|Done\.|run-token|note/);
+});
+
+describe('a call that needs an approval', () => {
+  const echo = '{"command":"echo $((40 + 2))"}';
+  const abilities = (always: string[] = []) => ({
+    tools: [],
+    untrusted: false,
+    memories: [],
+    skills: [],
+    approvals: { required: ['shell'], always },
+  });
+  const history: TranscriptMessage[] = [
+    { role: 'user', text: 'Count.' },
+    { role: 'assistant', text: '', toolCalls: [{ id: 'a', tool: 'shell', input: echo }] },
+  ];
+  const toolsOf = (pod: Pod) => pod.gateway.events().filter((event) => event.type === 'tool');
+  const firstRequest = (pod: Pod) => {
+    const body = pod.gateway.calls.find(({ call }) => call === 'model')?.body as { messages: { role: string }[] };
+    return body.messages;
+  };
+
+  test('ends the run with the question, and nothing is executed', async () => {
+    const pod = await makePod({ claim: { abilities: abilities() }, model: [shell('echo $((40 + 2))')] });
+    await pod.startTools();
+    expect(await pod.start()).toBe(0);
+    expect(pod.gateway.names()).toEqual(['claim', 'model', 'finish']);
+    expect(pod.gateway.finished()?.outcome).toMatchObject({
+      reason: 'Completed',
+      pending: { kind: 'approval', tool: 'shell', input: echo },
+    });
+    expect(toolsOf(pod)).toEqual([]);
+  });
+
+  test('is executed before the first model call of the next run, once, and belongs to step 1', async () => {
+    const approved = { callId: 'a', tool: 'shell', input: echo };
+    const claim = { abilities: abilities(), history, opening: [], approved };
+    const pod = await makePod({ claim, model: [{ text: 'It is 42.' }] });
+    await pod.startTools();
+    expect(await pod.start()).toBe(0);
+    expect(pod.gateway.names()).toEqual(['claim', 'model', 'finish']);
+    expect(toolsOf(pod)).toMatchObject([
+      { step: 1, tool: 'shell', input: echo, result: '{"exitCode":0,"output":"42\\n"}', isError: false },
+    ]);
+    expect(firstRequest(pod).map(({ role }) => role)).toEqual(['system', 'user', 'assistant', 'tool']);
+    expect(firstRequest(pod).at(-1)).toMatchObject({
+      tool_call_id: 'a',
+      content: expect.stringContaining('42'),
+    });
+    expect(pod.gateway.finished()?.outcome).toMatchObject({ reason: 'Completed', output: 'It is 42.' });
+  });
+
+  test('that is denied reaches the model as the result of the call, and nothing is executed', async () => {
+    const result = '{"error":"denied by the user: not today"}';
+    const opening: TranscriptMessage[] = [{ role: 'tool', callId: 'a', tool: 'shell', result, isError: true }];
+    const pod = await makePod({
+      claim: { abilities: abilities(), history, opening },
+      model: [{ text: 'As you say.' }],
+    });
+    await pod.startTools();
+    expect(await pod.start()).toBe(0);
+    expect(toolsOf(pod)).toEqual([]);
+    expect(firstRequest(pod).at(-1)).toMatchObject({
+      role: 'tool',
+      tool_call_id: 'a',
+      content: expect.stringContaining('denied by the user: not today'),
+    });
+    expect(pod.gateway.finished()?.outcome).toMatchObject({ reason: 'Completed', output: 'As you say.' });
+  });
 });
 
 test('what a call stores is cut: input at 16 KiB, result at 32 KiB, both valid JSON', async () => {

@@ -115,6 +115,32 @@ test('of an end that does not fit, tool calls go first and the output stays', as
   expect(log.hasOutput).toBe(true);
 });
 
+test('the last chunks take a summary of the session, an open call and the output, whatever came before', async () => {
+  const api = new RecordingApi();
+  const log = new TranscriptLog(api, OWNER);
+  for (let seq = 1; seq <= 40; seq++) await log.append([toolEvent(seq, JSON.stringify(noise(30 * KIB, seq)))]);
+  expect(log.summary).toMatchObject({ state: 'truncated', chunks: 22 });
+
+  const at = '2026-01-01T00:00:00.000Z';
+  const compacted: RunEvent = { type: 'compaction', seq: 41, at, text: 'What happened so far.', kept: 1 };
+  const open: RunEvent = {
+    type: 'message',
+    v: 1,
+    seq: 42,
+    at,
+    message: {
+      role: 'assistant',
+      text: '',
+      toolCalls: [{ id: 'a', tool: 'ask_user', input: '{"question":"Which?"}' }],
+    },
+  };
+  const output = outputEvent(43, noise(60 * KIB));
+  await log.close([compacted, open, output]);
+
+  expect(log.summary.chunks).toBeLessThanOrEqual(24);
+  expect(prints((await stored(api)).events.slice(-3))).toEqual(prints([compacted, open, output]));
+});
+
 test('a namespace that takes no more objects does not stop a run', async () => {
   const api = new RecordingApi();
   const log = new TranscriptLog(api, OWNER);

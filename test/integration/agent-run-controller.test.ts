@@ -448,6 +448,38 @@ describe('the controller process', () => {
     expect(good.status?.running ?? 0).toBe(0);
   }, 60_000);
 
+  it('lets a run wait for the used up budget of its Box, and starts it when the budget is raised', async () => {
+    const box = { name: 'broke' };
+    const inBox = (name: string) => ({ name, namespace: 'bw-broke' });
+    await create(Workspaces, { name: 'broke' }, { slots: 1 });
+    const egress = { requireEnforcement: false };
+    const budget = [{ per: 'day', tokens: 20_000 }];
+    await create(Boxes, box, { workspace: 'broke', engine: 'scripted', egress, budget });
+    await waitFor(Boxes, box, ({ status }) => isTrue(status?.conditions, 'Ready'));
+    await create(Agents, inBox('dora'), { name: 'Dora' });
+    await waitFor(Agents, inBox('dora'), ({ status }) => status?.active === true);
+
+    await create(AgentRuns, inBox('spends'), { agent: 'dora', message: 'hello' });
+    await waitFor(Jobs, inBox('spends'), () => true);
+    const claim = claimBy({ metadata: { uid: 'uid-pod', name: 'spends-pod' } } as Pod);
+    const status = (change: object) =>
+      server.api.patch(AgentRuns, inBox('spends'), { status: change }, { type: 'merge', subresource: 'status' });
+    await status(claim);
+    await status(finish(19_999));
+
+    await create(AgentRuns, inBox('waits'), { agent: 'dora', message: 'hello' });
+    const waiting = await waitFor(AgentRuns, inBox('waits'), (run) => run.status?.reason === 'WaitingForBudget');
+    expect(waiting.status).toMatchObject({
+      phase: 'running',
+      message: expect.stringContaining('Nothing is left of the budget of Box broke (20000 tokens a day)'),
+    });
+    expect(waiting.status?.message).toContain('Next: raise spec.budget of Box broke, or wait.');
+    expect(await read(Jobs, inBox('waits'))).toBeUndefined();
+
+    await server.api.patch(Boxes, box, { spec: { budget: [{ per: 'day', tokens: 100_000 }] } }, { type: 'merge' });
+    await waitFor(Jobs, inBox('waits'), () => true);
+  }, 60_000);
+
   it('goes on when the leader stops: the other takes over, and a run in the middle ends right', async () => {
     await createRun('handed-over');
     const pod = await playPod(await waitForJob('handed-over'), { phase: 'Running' });

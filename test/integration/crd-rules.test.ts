@@ -162,6 +162,15 @@ describe('the rules of the CRDs', () => {
     });
   });
 
+  test('a Box says what runs from outside may do: in part, with defaults for the rest, and in closed words', async () => {
+    const untrusted = { memory: 'write', selfImprovement: 'propose', callAgents: 'box' };
+    expect((await create('Box', 'outside-1', { workspace: 'w' })) as unknown).toMatchObject({ spec: { untrusted } });
+    const partly = await create('Box', 'outside-2', { workspace: 'w', untrusted: { memory: 'refuse' } });
+    expect(partly as unknown).toMatchObject({ spec: { untrusted: { ...untrusted, memory: 'refuse' } } });
+    const wrong = { workspace: 'w', untrusted: { callAgents: 'all' } };
+    expect(await refusal(create('Box', 'outside-3', wrong))).toContain('spec.untrusted.callAgents');
+  });
+
   test('a chunk of a transcript cannot be changed', async () => {
     await create('AgentRunChunk', 'r.00', { run: 'r', runUid: 'u', seq: 0, bytes: 1, sha256: 'x', data: 'AAAA' });
     const type = kindOf('AgentRunChunk');

@@ -143,6 +143,24 @@ test('usage and transcript of a working run go to its status once in 5 s while t
   });
 });
 
+test('a run with many model calls in a minute writes its status at most 12 times beyond claim and finish', async () => {
+  const { world, gateway, pod } = await claimed();
+  // Below the step limit, so that every call counts.
+  for (let call = 1; call <= 48; call++) {
+    await world.chat(gateway, pod, { model: 'scripted', messages: [{ role: 'user', content: 'hello' }] });
+    await world.call(gateway, pod, 'events', { epoch: 1, events: [toolEvent(call)] });
+    await world.clock.advance(1_250);
+  }
+
+  const writes = world.writes('agentruns/status');
+  expect(writes).toBeGreaterThanOrEqual(9);
+  expect(writes).toBeLessThanOrEqual(12);
+  // What kubectl shows is behind by 5 s and a tick of the watch at most: five calls.
+  const shown = world.run('helper-1').status?.usage;
+  expect(shown?.steps).toBeGreaterThanOrEqual(43);
+  expect(shown).toMatchObject({ totalTokens: expect.any(Number), costUsd: '0.000000' });
+});
+
 test('a pod that stops stores the usage that it alone knows', async () => {
   const { world, gateway, pod } = await claimed();
   await world.chat(gateway, pod, { model: 'scripted', messages: [{ role: 'user', content: 'hello' }] });
