@@ -598,10 +598,11 @@ describe('create_agent', () => {
   });
 
   test('warns of a provider that has no key', async () => {
+    harness.seedBox('acme-box', 'acme', { status: { availableProviders: [] } });
     harness.controllerSays({ active: true });
     const { payload } = await harness.call('create_agent', { name: 'a', provider: 'openai' });
     expect(payload['warnings']).toEqual([
-      'Box acme-box has no key for provider openai: runs will end with the error ModelNotConfigured',
+      'neither Box acme-box nor the installation has a usable key for provider openai: runs will end with the error ModelNotConfigured; list_models says what to do',
     ]);
   });
 });
