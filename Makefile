@@ -64,6 +64,7 @@ test-unit: deps ## Tests that need nothing but Node.
 test-integration: deps ## Tests on a real API server (no root, no containers).
 	$(CLUSTER_SH) tools >/dev/null
 	$(JEST) --selectProjects integration
+	$(JEST) --selectProjects load --runInBand
 
 .PHONY: test-clients
 test-clients: deps ## MCP clients that others wrote, against the real API process.

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # All tests, cheapest first: generated files, types, lint, format; unit, contract and repository tests; integration tests
-# on a real API server; MCP clients that others wrote; end-to-end tests in real pods. Every level runs even when an
-# earlier one failed, so that one run tells everything. The last line counts all tests: `N passed, N failed, N skipped`.
+# on a real API server; a burst on one; MCP clients that others wrote; end-to-end tests in real pods. Every level runs even
+# when an earlier one failed, so that one run tells everything. The last line counts all tests: `N passed, N failed, N skipped`.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 results=$(mktemp -d)
@@ -53,6 +53,8 @@ level browser install_package chromium-headless-shell /usr/bin/chromium-headless
 level verify make verify
 jest_level unit unit contract repo
 jest_level integration integration
+# Alone: it takes the whole machine, and a controller of another test would lose its Lease.
+jest_level load load --runInBand
 jest_level clients clients
 level up make up
 # One after the other: some of them take parts of the control plane away.

@@ -1,6 +1,6 @@
 /**
  * A burst of runs through the whole installation: accepted while nothing ends, then worked off, then removed. Pods are
- * played by test/builders/fake-node.ts; everything that Boxwright does is real. The integration test asserts the report
+ * played by test/builders/fake-node.ts; everything that Boxwright does is real. The load test asserts the report
  * for a small burst, `make bench BENCH=burst` prints that of a large one.
  */
 import { AgentRuns } from '../../src/api/v1alpha1/agent-run.js';
