@@ -167,6 +167,30 @@ test('a short run is a claim, its model calls and a finish; its tools work in th
   expect(pod.lines.join('')).not.toMatch(/hello|Done\.|run-token|note/);
 });
 
+test('while no gateway answers, events wait in the journal and the loop with them; then all of them arrive, once', async () => {
+  const calls = Array.from({ length: 40 }, () => ({ tool: 'read', arguments: '{"path":"note"}' }));
+  const seen: number[] = [];
+  const pod = await makePod({
+    model: [{ calls }, { text: 'Done.' }],
+    refuse: (call, count) => {
+      if (call === 'events') seen.push(pod.gateway.calls.filter((other) => other.call === 'model').length);
+      return call === 'events' && count <= 6 ? 'cut' : undefined;
+    },
+  });
+  await pod.startTools();
+  await writeFile(join(pod.workspace, 'note'), 'hello');
+  expect(await pod.start(new FakeClock())).toBe(0);
+
+  // 40 calls are 80 events: the run stood at 64 before its second model call.
+  expect(seen.slice(0, 7)).toEqual([1, 1, 1, 1, 1, 1, 1]);
+  const events = pod.gateway.events();
+  expect(events.length).toBeGreaterThan(80);
+  expect(events.map((event) => event.seq)).toEqual(events.map((_event, index) => index + 1));
+  const journal = (await readFile(join(pod.paths.journal, 'events.jsonl'), 'utf8')).trimEnd().split('\n');
+  expect(journal.map((line) => JSON.parse(line) as unknown)).toEqual(events);
+  expect(pod.gateway.finished()?.outcome).toMatchObject({ reason: 'Completed', output: 'Done.' });
+});
+
 describe('a call that needs an approval', () => {
   const echo = '{"command":"echo $((40 + 2))"}';
   const abilities = (always: string[] = []) => ({
