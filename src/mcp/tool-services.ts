@@ -7,10 +7,10 @@ import type { Clock } from '../runtime/clock.js';
 import type { ChildDeps } from '../services/agent-children.js';
 import type { AgentDeps } from '../services/agents.js';
 import { exceededBacklog } from '../services/backlog-budget.js';
-import type { BacklogReader } from '../services/backlog-budget.js';
 import { lastOfSession } from '../services/caches.js';
 import type { ApiCaches } from '../services/caches.js';
 import type { KeyedWaiter } from '../services/keyed-waiter.js';
+import type { OwnRuns } from '../services/own-runs.js';
 import type { RunDeps } from '../services/runs.js';
 import type { ScopeDeps } from '../services/scope.js';
 import { findStartedRun, startRun } from '../services/start-run.js';
@@ -27,7 +27,7 @@ export interface ToolServices {
   triggers: TriggerDeps;
   runs: RunDeps;
   skills: ChildDeps;
-  schedules: ChildDeps & Pick<RunDeps, 'backlogExceeded'>;
+  schedules: ChildDeps & Pick<RunDeps, 'backlogExceeded' | 'reserve'>;
   templates: TemplateDeps;
   /** For test_trigger: a test fires exactly as the URL does. */
   fire: FireDeps;
@@ -42,7 +42,8 @@ export interface ToolServicesOptions {
   publicUrl: string;
   agentWaiter: Pick<KeyedWaiter<AgentView>, 'wait'>;
   runWaiter: Pick<KeyedWaiter<RunView>, 'wait'>;
-  liveRuns: BacklogReader;
+  /** Live runs, with those that this process has started and its cache does not show yet. */
+  liveRuns: OwnRuns;
   /** Absent when the installation has none. */
   archive?: ArchiveReader | undefined;
 }
@@ -61,9 +62,10 @@ export function createToolServices(options: ToolServicesOptions): ToolServices {
       barrier,
       waiter: options.runWaiter,
       backlogExceeded,
+      reserve: liveRuns.reserve,
     },
     skills: { ...scope, barrier, randomHex },
-    schedules: { ...scope, barrier, randomHex, backlogExceeded },
+    schedules: { ...scope, barrier, randomHex, backlogExceeded, reserve: liveRuns.reserve },
     templates: {
       ...scope,
       barrier,
@@ -83,11 +85,17 @@ export function createToolServices(options: ToolServicesOptions): ToolServices {
 }
 
 /** {@link startRun} as the trigger URL uses it. */
-export function boundStartRun({ caches, api, clock }: Pick<ToolServicesOptions, 'caches' | 'api' | 'clock'>) {
+export function boundStartRun({
+  caches,
+  api,
+  clock,
+  liveRuns,
+}: Pick<ToolServicesOptions, 'caches' | 'api' | 'clock' | 'liveRuns'>) {
   const deps: StartRunDeps = {
     api,
     clock,
     lastOfSession: (namespace, sessionId) => lastOfSession(caches.AgentRun, namespace, sessionId),
+    reserve: liveRuns.reserve,
   };
   return (request: StartRunRequest, signal: AbortSignal) => startRun(deps, request, signal);
 }

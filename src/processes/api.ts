@@ -36,6 +36,7 @@ import { createKeyCheck } from '../services/key-check.js';
 import { createKeyUsage } from '../services/key-usage.js';
 import { KeyedWaiter } from '../services/keyed-waiter.js';
 import { createKeyringReader } from '../services/keyring.js';
+import { OwnRuns } from '../services/own-runs.js';
 import { tokenMatches } from '../services/trigger-token.js';
 import { BARRIER_PATH, barrierRoute, createWriteBarrier, peerUrls, projectPeer } from '../services/write-barrier.js';
 import type { Write } from '../services/write-barrier.js';
@@ -109,7 +110,7 @@ function createMirrors(core: Core, create: InformerFactory) {
     keyUsage: createKeyUsage({ api, clock, log }),
     runWaiter: new KeyedWaiter(caches.AgentRun, clock),
     agentWaiter: new KeyedWaiter(caches.Agent, clock),
-    liveRuns: countLiveRuns(caches.AgentRun, config.maxFinishedRuns),
+    liveRuns: new OwnRuns(countLiveRuns(caches.AgentRun, config.maxFinishedRuns), caches.AgentRun, clock),
   };
 }
 

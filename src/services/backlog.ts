@@ -35,41 +35,57 @@ const NOTHING: BacklogCount = { runs: 0, bytes: 0 };
 export function countLiveRuns(runs: RunSource, maxFinished = DEFAULT_MAX_FINISHED): BacklogReader {
   const finished = new Set<string>();
   const live = new Map<string, CountedRun>();
-  const installation: BacklogCount = { runs: 0, bytes: 0 };
-  const boxes = new Map<string, BacklogCount>();
-  const agents = new Map<string, BacklogCount>();
-  const add = (run: CountedRun, sign: 1 | -1) => {
-    change(installation, run, sign);
-    changeIn(boxes, run.box, run, sign);
-    changeIn(agents, `${run.box}.${run.agent}`, run, sign);
-  };
+  const counter = new BacklogCounter();
   const count = (key: string, run: CountedRun | undefined) => {
     const before = live.get(key);
-    if (before !== undefined) add(before, -1);
+    if (before !== undefined) counter.add(before, -1);
     live.delete(key);
     finished.delete(key);
     if (run?.terminal === true) finished.add(key);
     else if (run !== undefined) {
       live.set(key, run);
-      add(run, 1);
+      counter.add(run, 1);
     }
   };
   for (const run of runs.values()) count(`${run.namespace}/${run.name}`, run);
   runs.onChange(({ key, current }) => count(key, current));
   return {
-    installation: () => installation,
-    box: (box) => boxes.get(box) ?? NOTHING,
-    agent: (box, agent) => agents.get(`${box}.${agent}`) ?? NOTHING,
+    installation: () => counter.installation,
+    box: (box) => counter.box(box),
+    agent: (box, agent) => counter.agent(box, agent),
     isFinishedFull: () => finished.size >= maxFinished * FINISHED_SLACK,
   };
 }
 
-function change(count: BacklogCount, run: CountedRun, sign: 1 | -1): void {
+type Weighed = Pick<CountedRun, 'box' | 'agent' | 'inputBytes'>;
+
+/** Sums of runs by agent, Box and installation; what has no run takes no memory. */
+export class BacklogCounter {
+  readonly installation: BacklogCount = { runs: 0, bytes: 0 };
+  readonly #boxes = new Map<string, BacklogCount>();
+  readonly #agents = new Map<string, BacklogCount>();
+
+  add(run: Weighed, sign: 1 | -1): void {
+    change(this.installation, run, sign);
+    changeIn(this.#boxes, run.box, run, sign);
+    changeIn(this.#agents, `${run.box}.${run.agent}`, run, sign);
+  }
+
+  box(box: string): BacklogCount {
+    return this.#boxes.get(box) ?? NOTHING;
+  }
+
+  agent(box: string, agent: string): BacklogCount {
+    return this.#agents.get(`${box}.${agent}`) ?? NOTHING;
+  }
+}
+
+function change(count: BacklogCount, run: Pick<CountedRun, 'inputBytes'>, sign: 1 | -1): void {
   count.runs += sign;
   count.bytes += sign * run.inputBytes;
 }
 
-function changeIn(counts: Map<string, BacklogCount>, key: string, run: CountedRun, sign: 1 | -1): void {
+function changeIn(counts: Map<string, BacklogCount>, key: string, run: Weighed, sign: 1 | -1): void {
   const count = counts.get(key) ?? { runs: 0, bytes: 0 };
   change(count, run, sign);
   if (count.runs === 0) counts.delete(key);

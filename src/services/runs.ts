@@ -36,6 +36,7 @@ import type { ScopeDeps } from './scope.js';
 import { ACKNOWLEDGE_MS, startRun } from './start-run.js';
 import type { StartedRun } from './start-run.js';
 import { bounded } from './bounded.js';
+import type { ReserveRun } from './own-runs.js';
 import { pendingOfRun } from './pending.js';
 import type { PendingRecord } from './pending.js';
 import { UserError } from './user-error.js';
@@ -53,6 +54,7 @@ export interface RunDeps extends ScopeDeps {
   waiter: RunWaiter;
   /** Whose budget of waiting runs a further run of the agent would exceed (DESIGN 8). */
   backlogExceeded(agent: AgentRef): BacklogScope | undefined;
+  reserve: ReserveRun;
 }
 
 /** The Run record of spec 2, without output. */
@@ -290,6 +292,7 @@ function acceptMessage(deps: RunDeps, caller: Caller, agent: AgentView, input: M
     api: deps.api,
     clock: deps.clock,
     lastOfSession: (namespace: string, session: string) => lastOfSession(deps.caches.AgentRun, namespace, session),
+    reserve: deps.reserve,
   };
   const request = {
     agent: { box: agent.box, agent: agent.name },

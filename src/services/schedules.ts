@@ -221,7 +221,7 @@ function knownDate({ runAt, timezone }: ScheduleView): string | undefined {
 
 /** The result of run_schedule_now: one write. The clock's own runs go on as they would. */
 export async function runScheduleNow(
-  deps: ChildDeps & Pick<RunDeps, 'backlogExceeded'>,
+  deps: ChildDeps & Pick<RunDeps, 'backlogExceeded' | 'reserve'>,
   caller: Caller,
   id: string,
   slug: string,
@@ -240,7 +240,7 @@ export async function runScheduleNow(
     sessionTitle: `schedule: ${schedule.slug}`,
     actor: caller.keyPrefix,
   };
-  const starter = { api: deps.api, clock: deps.clock, lastOfSession: () => undefined };
+  const starter = { api: deps.api, clock: deps.clock, lastOfSession: () => undefined, reserve: deps.reserve };
   const started = await bounded(deps.clock, ACKNOWLEDGE_MS, (signal) => startRun(starter, request, signal));
   await deps.barrier.passed({ kind: AgentRuns.kind, resourceVersion: started.resourceVersion });
   return { runId: started.runId, sessionId: started.sessionId };

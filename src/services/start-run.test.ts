@@ -3,6 +3,7 @@ import { FakeClock } from '../../test/builders/fake-clock.js';
 import { RecordingApi, apiError } from '../../test/builders/recording-api.js';
 import { AgentRuns } from '../api/v1alpha1/agent-run.js';
 import { KubeConnectionError } from '../kube/errors.js';
+import type { CreateEnd, ReserveRun } from './own-runs.js';
 import { StartRunError, findStartedRun, startRun } from './start-run.js';
 import type { StartRunRequest } from './start-run.js';
 
@@ -203,6 +204,71 @@ describe('startRun', () => {
     expect(attempts).toBe(1);
     expect(await settle(clock, started, 1_000)).not.toBeInstanceOf(Error);
     expect(attempts).toBe(2);
+  });
+});
+
+describe('the place in the backlog budget', () => {
+  function setupPlaces() {
+    const clock = new FakeClock(Date.parse('2026-05-01T10:00:00.000Z'));
+    const api = new RecordingApi({ clock });
+    const places: object[] = [];
+    const ends: CreateEnd[] = [];
+    const timeout = new AbortController();
+    clock.after(15_000, () => timeout.abort());
+    const start = (request: Partial<StartRunRequest> = {}) => {
+      const reserve: ReserveRun = (place) => {
+        expect(api.writes).toEqual([]);
+        places.push(place);
+        return { settle: (end) => ends.push(end) };
+      };
+      const deps = { api, clock, lastOfSession: () => undefined, reserve };
+      return settle(clock, startRun(deps, { ...REQUEST, ...request }, timeout.signal), 17_100);
+    };
+    return { api, start, places, ends };
+  }
+
+  test('is taken before the create, with the bytes that are stored', async () => {
+    const { api, start, places, ends } = setupPlaces();
+    await start({ message: 'a'.repeat(100_000) });
+    const [created] = api.all(AgentRuns);
+    const inputBytes = created?.spec.input?.data?.length;
+    expect(places).toEqual([
+      { box: 'box', agent: 'greeter', namespace: 'bw-box', name: created?.metadata.name, inputBytes },
+    ]);
+    expect(ends).toEqual(['stored']);
+  });
+
+  test.each<[string, { error: Error; afterWrite?: boolean; times?: number }[], CreateEnd]>([
+    ['a lost answer of a stored run', [cut(true)], 'stored'],
+    ['a refusal', [{ error: apiError(403, 'Forbidden') }], 'absent'],
+    ['a refusal after an attempt without an answer', [cut(), { error: apiError(403, 'Forbidden') }], 'unclear'],
+    ['an API server that is too busy all the time', [{ error: apiError(429, 'Busy'), times: 1000 }], 'absent'],
+    ['no answer at all', [{ ...cut(), times: 1000 }], 'unclear'],
+    ['errors of the API server all the time', [{ error: apiError(500, 'No'), times: 1000 }], 'unclear'],
+  ])('after %s', async (_name, failures, end) => {
+    const { api, start, ends } = setupPlaces();
+    for (const failure of failures) api.failNext({ verb: 'create', ...failure });
+    await start();
+    expect(ends).toEqual([end]);
+  });
+
+  test('is not taken by a message that is too large', async () => {
+    const { start, places } = setupPlaces();
+    await start({ message: 'a'.repeat(131_073) });
+    expect(places).toEqual([]);
+  });
+
+  test('is given back when the name is that of another run', async () => {
+    const { api, start, ends } = setupPlaces();
+    const name = 'greeter-00000000000000000000000000';
+    api.seed(AgentRuns, {
+      apiVersion: 'boxwright.dev/v1alpha1',
+      kind: 'AgentRun',
+      metadata: { namespace: 'bw-box', name },
+      spec: { agent: 'greeter', message: 'hello', trigger: { origin: 'trigger', name: 'hook', uid: 'uid-other' } },
+    });
+    await start({ name });
+    expect(ends).toEqual(['absent']);
   });
 });
 

@@ -16,7 +16,9 @@ import type { KubeApi } from '../kube/types.js';
 import { sleep } from '../runtime/clock.js';
 import type { Clock } from '../runtime/clock.js';
 import { bounded } from './bounded.js';
+import type { CreateEnd, ReserveRun } from './own-runs.js';
 import { sessionTitleOf } from './session-title.js';
+import { storedInputBytes } from './views.js';
 
 /** How long a caller waits for the acknowledgement of a run (spec 8). */
 export const ACKNOWLEDGE_MS = 15_000;
@@ -64,6 +66,8 @@ export interface StartRunDeps {
   clock: Clock;
   /** Acceptance of the newest known run of a session; undefined for a new session. */
   lastOfSession(namespace: string, sessionId: string): string | undefined;
+  /** Counts the run in the backlog budget before the cache shows it, in a process that decides by that budget. */
+  reserve?: ReserveRun | undefined;
 }
 
 /**
@@ -73,12 +77,15 @@ export interface StartRunDeps {
  */
 export class StartRunError extends Error {
   override readonly name = 'StartRunError';
+  /** Whether an attempt without a clear answer may have stored the run, or may still do so. */
+  readonly mayBeStored: boolean;
   constructor(
     readonly kind: 'too-large' | 'refused' | 'unconfirmed',
     message: string,
-    options?: { cause?: unknown },
+    { mayBeStored = false, ...options }: { cause?: unknown; mayBeStored?: boolean } = {},
   ) {
     super(message, options);
+    this.mayBeStored = mayBeStored;
   }
 }
 
@@ -97,7 +104,23 @@ export class RunNameTakenError extends StartRunError {
 export async function startRun(deps: StartRunDeps, request: StartRunRequest, signal: AbortSignal): Promise<StartedRun> {
   const run = buildRun(deps, request);
   const isSame = request.name === undefined ? isSameRun : isOfSameOrigin;
-  return await createWithRetry(deps, { run, isSame }, signal);
+  const place = deps.reserve?.({
+    ...request.agent,
+    namespace: run.metadata.namespace ?? '',
+    name: run.metadata.name,
+    inputBytes: storedInputBytes(run),
+  });
+  let end: CreateEnd = 'unclear';
+  try {
+    const started = await createWithRetry(deps, { run, isSame }, signal);
+    end = 'stored';
+    return started;
+  } catch (error) {
+    if (error instanceof StartRunError && !error.mayBeStored) end = 'absent';
+    throw error;
+  } finally {
+    place?.settle(end);
+  }
 }
 
 /**
@@ -182,36 +205,42 @@ interface WantedRun {
 async function createWithRetry(deps: StartRunDeps, wanted: WantedRun, signal: AbortSignal): Promise<StartedRun> {
   let delay = FIRST_RETRY_MS;
   let failure: unknown;
+  let mayBeStored = false;
   while (!signal.aborted) {
     try {
       const create = (attempt: AbortSignal) => deps.api.create(AgentRuns, wanted.run, { signal: attempt });
       return startedRun(await bounded(deps.clock, ATTEMPT_MS, create, signal), false);
     } catch (error) {
       if (isAlreadyExists(error)) {
-        const found = await readBack(deps, wanted, error);
+        const found = await readBack(deps, wanted, { cause: error, mayBeStored: true });
         // After an unclear attempt the run may be our own.
         return startedRun(found, failure === undefined || !isSameRun(found, wanted.run));
       }
       if (isRefusal(error)) {
-        throw new StartRunError('refused', 'the Kubernetes API refused the run', { cause: error });
+        throw new StartRunError('refused', 'the Kubernetes API refused the run', { cause: error, mayBeStored });
       }
       failure = error;
+      mayBeStored ||= !(error instanceof KubeApiError && error.status === 429);
     }
     await sleep(deps.clock, delay, signal);
     delay = Math.min(delay * 2, MAX_RETRY_MS);
   }
-  const found = await readBack(deps, wanted, failure);
+  const found = await readBack(deps, wanted, { cause: failure, mayBeStored });
   return startedRun(found, !isSameRun(found, wanted.run));
 }
 
 /** Whether the run is there after an unclear answer. An object of that name with other content is not ours. */
-async function readBack(deps: StartRunDeps, { run, isSame }: WantedRun, cause: unknown): Promise<AgentRun> {
+async function readBack(
+  deps: StartRunDeps,
+  { run, isSame }: WantedRun,
+  failure: { cause: unknown; mayBeStored: boolean },
+): Promise<AgentRun> {
   const found = await readName(deps, { namespace: run.metadata.namespace ?? '', name: run.metadata.name });
   if (found !== undefined && isSame(found, run)) return found;
   if (found !== undefined && isSame === isOfSameOrigin) {
-    throw new RunNameTakenError({ cause });
+    throw new RunNameTakenError({ cause: failure.cause });
   }
-  throw new StartRunError('unconfirmed', 'the Kubernetes API did not accept the run in time', { cause });
+  throw new StartRunError('unconfirmed', 'the Kubernetes API did not accept the run in time', failure);
 }
 
 async function readName(

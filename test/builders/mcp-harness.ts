@@ -45,6 +45,7 @@ import { createApiCaches } from '../../src/services/caches.js';
 import type { ApiCaches } from '../../src/services/caches.js';
 import { createKeyCheck } from '../../src/services/key-check.js';
 import { KeyedWaiter } from '../../src/services/keyed-waiter.js';
+import { OwnRuns } from '../../src/services/own-runs.js';
 import type { AgentView, ApiKeyView, RunView } from '../../src/services/views.js';
 import type { Write } from '../../src/services/write-barrier.js';
 import { packFiles } from '../../src/skills/archive.js';
@@ -73,6 +74,7 @@ export class McpHarness {
   readonly caches: ApiCaches = createApiCaches((options) => this.api.informer(options));
   readonly runWaiter = new KeyedWaiter<RunView>(this.caches.AgentRun, this.clock);
   readonly agentWaiter = new KeyedWaiter<AgentView>(this.caches.Agent, this.clock);
+  readonly liveRuns = new OwnRuns(countLiveRuns(this.caches.AgentRun), this.caches.AgentRun, this.clock);
   /** Every write that passed the barrier. */
   readonly barriers: Write[] = [];
   barrierPasses = true;
@@ -104,7 +106,7 @@ export class McpHarness {
       publicUrl: PUBLIC_URL,
       keyring: () => KEYRING,
       archive: this.archive,
-      liveRuns: countLiveRuns(caches.AgentRun),
+      liveRuns: this.liveRuns,
       barrier: {
         passed: (write) => {
           this.barriers.push(write);

@@ -39,6 +39,26 @@ describe.each(CALLS)('%s', (tool, args) => {
     expect(harness.api.writes).toEqual([]);
   });
 
+  test('counts runs that the cache does not show yet', async () => {
+    fill('greeter', 31);
+    const unseen = { box: 'acme-box', agent: 'greeter', namespace: 'bw-acme-box', name: 'greeter-2', inputBytes: MIB };
+    const place = harness.liveRuns.reserve(unseen);
+    expect((await harness.call(tool, args)).isError).toBe(true);
+    place.settle('absent');
+    expect((await harness.call(tool, args)).isError).toBe(false);
+  });
+
+  test('has a place before its create', async () => {
+    const create = harness.api.create.bind(harness.api);
+    const counted: number[] = [];
+    harness.api.create = (...given) => {
+      counted.push(harness.liveRuns.size);
+      return create(...given);
+    };
+    expect((await harness.call(tool, args)).isError).toBe(false);
+    expect([counted, harness.liveRuns.size]).toEqual([[1], 0]);
+  });
+
   test('starts a run again when there is room', async () => {
     fill('greeter', 32);
     harness.seedRun('acme-box', 'greeter-1', { status: { phase: 'done' } });

@@ -114,7 +114,8 @@ class World {
       patch: guard(api.patch.bind(api), true),
       delete: guard(api.delete.bind(api), true),
     });
-    const deps = { ...services.templates, api: mortal, startRun: boundStartRun({ caches, api: mortal, clock }) };
+    const startRun = boundStartRun({ caches, api: mortal, clock, liveRuns: this.harness.liveRuns });
+    const deps = { ...services.templates, api: mortal, startRun };
     return await Promise.race([installTemplate(deps, CALLER, REQUEST), death]);
   }
 

@@ -1,4 +1,5 @@
 /** Spec 4.3 and 8, row by row, over real connections. */
+import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { gunzipSync } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
@@ -186,6 +187,42 @@ describe('a trigger with a dedupeHeader', () => {
     const runs = store();
     await deliver(path(), 'delivery-secret');
     expect(JSON.stringify([...runs.values()]) + server.effects.log.join()).not.toContain('delivery-secret');
+  });
+});
+
+describe('while the watch stands still', () => {
+  /** All but this much of the agent's 5,000 runs are there. */
+  const leave = (runs: number) => (server.backlog.agent = { runs: 5_000 - runs, bytes: 0 });
+
+  it('exactly as many calls are accepted as the budget has room for, with one write and no read each', async () => {
+    const path = server.trigger();
+    leave(3);
+    const answers = await Promise.all(Array.from({ length: 20 }, () => post(path, 'x')));
+    expect(answers.filter(({ status }) => status === 202)).toHaveLength(3);
+    expect(answers.filter(({ body }) => body === NOT_FOUND)).toHaveLength(17);
+    expect(server.effects.creates).toHaveLength(3);
+    expect(server.effects.gets).toBe(0);
+    expect(server.effects.outcomes.filter((outcome) => outcome === 'backlog_agent')).toHaveLength(17);
+  });
+
+  it('bytes count as they are stored', async () => {
+    const path = server.trigger();
+    server.backlog.agent = { runs: 0, bytes: 32 * MB - 100_000 };
+    const body = randomBytes(48_000).toString('base64');
+    const statuses: number[] = [];
+    for (let hit = 0; hit < 5; hit++) statuses.push((await post(path, body)).status);
+    expect(statuses).toEqual([202, 202, 404, 404, 404]);
+  });
+
+  it('a call that the API server refused leaves its place to the next one', async () => {
+    const path = server.trigger();
+    leave(1);
+    server.onCreate = () => Promise.reject(new KubeApiError({ status: 403, reason: 'Forbidden', message: 'quota' }));
+    await post(path, 'x');
+    server.onCreate = (run) => Promise.resolve(run);
+    expect((await post(path, 'x')).status).toBe(202);
+    expect((await post(path, 'x')).status).toBe(404);
+    expect(server.effects.outcomes).toEqual(['refused', 'fired', 'backlog_agent']);
   });
 });
 

@@ -18,6 +18,7 @@ import { createAgent, listAgents } from '../../src/services/agents.js';
 import { createTemplate } from '../../src/services/templates/edit.js';
 import { installTemplate } from '../../src/services/templates/install.js';
 import { KeyedWaiter } from '../../src/services/keyed-waiter.js';
+import { OwnRuns } from '../../src/services/own-runs.js';
 import { upsertSchedule } from '../../src/services/schedules.js';
 import { upsertSkill } from '../../src/services/skills.js';
 import { ANNOTATION_INSTALLING } from '../../src/api/labels.js';
@@ -84,6 +85,7 @@ async function seed(): Promise<void> {
 
 /** What an API pod works with; its writes are seen by its own caches before it answers. */
 function services(api: KubeApi, clock: Clock) {
+  const liveRuns = new OwnRuns(countLiveRuns(caches.AgentRun), caches.AgentRun, clock);
   const made = createToolServices({
     caches,
     api,
@@ -92,7 +94,7 @@ function services(api: KubeApi, clock: Clock) {
     runWaiter: new KeyedWaiter(caches.AgentRun, systemClock),
     publicUrl: 'https://agents.example.com',
     keyring: () => ({ current: 'k1', keys: new Map([['k1', Buffer.alloc(32, 1)]]) }),
-    liveRuns: countLiveRuns(caches.AgentRun),
+    liveRuns,
     barrier: {
       passed: (write) =>
         'resourceVersion' in write
@@ -100,7 +102,7 @@ function services(api: KubeApi, clock: Clock) {
           : Promise.resolve(true),
     },
   });
-  return { ...made, templates: { ...made.templates, startRun: boundStartRun({ caches, api, clock }) } };
+  return { ...made, templates: { ...made.templates, startRun: boundStartRun({ caches, api, clock, liveRuns }) } };
 }
 
 /** An API server that the pod does not reach any more after so many writes. */

@@ -10,6 +10,7 @@ import { createLogger } from '../../../src/observability/logger.js';
 import { createTriggerReader } from '../../../src/services/caches.js';
 import { dedupeRunName } from '../../../src/services/dedupe-name.js';
 import { findStartedRun, startRun } from '../../../src/services/start-run.js';
+import { OwnRuns } from '../../../src/services/own-runs.js';
 import { tokenMatches, triggerToken } from '../../../src/services/trigger-token.js';
 import type { BacklogCount } from '../../../src/services/backlog-budget.js';
 import { createWebhookRouter } from '../../../src/webhook/router.js';
@@ -128,6 +129,14 @@ export class WebhookServer {
         return (await this.onGet(name)) as T;
       },
     };
+    const shown = {
+      agent: () => this.backlog.agent,
+      box: () => this.backlog.box,
+      installation: () => this.backlog.installation,
+      isFinishedFull: () => false,
+    };
+    // No test lets the watch show a run: what is started here counts as the process's own.
+    const ownRuns = new OwnRuns(shown, { get: () => undefined, onChange: () => () => undefined }, clock);
     return {
       clock,
       triggers: createTriggerReader({ caches, api, ensureKey: () => Promise.resolve() }),
@@ -137,14 +146,10 @@ export class WebhookServer {
       },
       dedupeRunName: ({ agent, uid, keyId }, value) =>
         dedupeRunName(KEYRING, { agent: agent.agent, triggerUid: uid, keyId, value }),
-      backlog: {
-        agent: () => this.backlog.agent,
-        box: () => this.backlog.box,
-        installation: () => this.backlog.installation,
-        isFinishedFull: () => false,
-      },
+      backlog: ownRuns,
       findStartedRun: (request) => findStartedRun({ api, clock }, request),
-      startRun: (request, signal) => startRun({ api, clock, lastOfSession: () => undefined }, request, signal),
+      startRun: (request, signal) =>
+        startRun({ api, clock, lastOfSession: () => undefined, reserve: ownRuns.reserve }, request, signal),
       metrics: { called: (outcome) => void effects.outcomes.push(outcome) },
       http: { observe: ({ route, method, status }) => void effects.http.push({ route, method, status }) },
       logger: createLogger('api', 'debug', { write: (line) => void effects.log.push(line) }),
