@@ -19,6 +19,12 @@ interface Pending {
 
 type Answer = RunRecord & { pending: Pending | null };
 
+interface Condition {
+  type: string;
+  status: string;
+  message: string;
+}
+
 interface List<T> {
   items: T[];
 }
@@ -105,6 +111,25 @@ describe('abilities of agents', () => {
     expect(run.toolCalls?.[0]?.result).toContain('# How to review');
     expect(run.toolCalls?.[1]?.result).toContain('echo ok');
   });
+
+  test('an agent that may use a browser shows that the image of its run has none, and what to do', async () => {
+    await tenant.agent('offline', { tools: { browser: false } });
+    expect(await send('offline', '/say Hello.')).toMatchObject({ status: 'done', output: 'Hello.' });
+    expect(await send('writer', '/say Hello.')).toMatchObject({ status: 'done', output: 'Hello.' });
+
+    const condition = await eventually('agent writer shows BrowserUnavailable', async () => shown('writer'));
+    expect(condition).toMatchObject({
+      status: 'True',
+      message: expect.stringContaining('browser variant of the image'),
+    });
+    expect(condition.message).toContain('spec.tools.browser of the agent to false');
+    expect(await shown('offline')).toBeUndefined();
+  });
+
+  async function shown(agent: string): Promise<Condition | undefined> {
+    const object = await getObject<{ status?: { conditions?: Condition[] } }>('agent', agent, tenant.namespace);
+    return object?.status?.conditions?.find(({ type }) => type === 'BrowserUnavailable');
+  }
 
   test('an agent calls another one in a Box with a single place', async () => {
     const run = await send('helper', '/call @writer Draft a text\n/say Got it.');

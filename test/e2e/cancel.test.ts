@@ -74,18 +74,24 @@ describe('cancelling', () => {
     }
   });
 
-  test('by deleting it: it goes away, and what it used stays counted', async () => {
+  test.each([
+    ['model', '/wait 300s'],
+    ['tool', '/shell sleep 300'],
+  ])('by deleting it while a %s works: it goes away, and what it used stays counted', async (kind, what) => {
+    const name = `${kind}-deleted`;
     const counted = async () => (await getObject<Counted>('agent', 'worker', tenant.namespace))?.status;
-    await working('deleted', '/shell sleep 300');
-    const used = (await readRun(tenant, 'deleted'))?.status?.usage?.totalTokens ?? 0;
+    const before = (await counted()) ?? {};
+    await working(name, what);
+    const used = (await readRun(tenant, name))?.status?.usage?.totalTokens ?? 0;
     const tokens = await eventually('the run is counted', async () => {
       const status = await counted();
-      return (status?.tokens ?? 0) >= used && (status?.runs ?? 0) > 0 ? status?.tokens : undefined;
+      const isCounted = (status?.runs ?? 0) > (before.runs ?? 0);
+      return isCounted && (status?.tokens ?? 0) >= (before.tokens ?? 0) + used ? status?.tokens : undefined;
     });
-    await kubectlOk(['delete', 'agentrun', 'deleted', '-n', tenant.namespace, '--wait=false']);
+    await kubectlOk(['delete', 'agentrun', name, '-n', tenant.namespace, '--wait=false']);
 
-    await eventually('the run is gone', async () => (await readRun(tenant, 'deleted')) === undefined);
-    await eventually('no pod of the run works', async () => (await pods('deleted')) === '');
+    await eventually('the run is gone', async () => (await readRun(tenant, name)) === undefined);
+    await eventually('no pod of the run works', async () => (await pods(name)) === '');
     expect((await counted())?.tokens).toBeGreaterThanOrEqual(tokens);
   });
 });
