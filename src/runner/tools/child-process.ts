@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import type { Clock } from '../../runtime/clock.js';
 import { killGroup } from './process-supervisor.js';
+import { startWhenPossible } from './start-process.js';
 
 /** From SIGTERM to SIGKILL. */
 const KILL_AFTER_MS = 2_000;
@@ -37,12 +38,10 @@ export function cleanEnvironment(home: string): Record<string, string> {
 
 /** Runs the process to its end. Rejects only when it cannot be started. */
 export async function runChild(options: ChildOptions): Promise<ChildEnd> {
-  const child = spawn(options.file, options.args, {
-    cwd: options.cwd,
-    env: cleanEnvironment(options.home),
-    detached: true,
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
+  const { file, args, cwd, home, clock, signal } = options;
+  const start = () =>
+    spawn(file, args, { cwd, env: cleanEnvironment(home), detached: true, stdio: ['ignore', 'pipe', 'pipe'] });
+  const child = await startWhenPossible({ start, clock, signal });
   let lastOutput = 0;
   for (const stream of [child.stdout, child.stderr]) {
     stream.on('data', (chunk: Buffer) => {

@@ -90,4 +90,5 @@ const SYSTEM_ERRORS: Record<string, string> = {
   ENOSPC: 'The workspace is full.',
   EDQUOT: 'The workspace is full.',
   ENAMETOOLONG: 'The path is too long.',
+  EAGAIN: 'There are as many processes as the pod may have. End some of them, or wait, and call again.',
 };
