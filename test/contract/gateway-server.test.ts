@@ -21,7 +21,9 @@ async function setUp() {
   const answers: ((text: string) => void)[] = [];
   const handler = {
     handle(_request: IncomingMessage, response: ServerResponse): Promise<void> {
-      answers.push((text) => response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ text })));
+      answers.push((text) =>
+        response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ text })),
+      );
       if (!hold.on) answers.pop()?.('hello');
       return Promise.resolve();
     },
