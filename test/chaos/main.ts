@@ -25,7 +25,7 @@ import { planFaults, randomFrom } from './plan.js';
 import { readSettings } from './settings.js';
 import type { Settings } from './settings.js';
 import { judge, reasons, renderChecks } from './verdict.js';
-import type { Answer, ObservedRun } from './verdict.js';
+import type { Answer } from './verdict.js';
 
 const AGENT = 'worker';
 const TENANT = 'chaos';
@@ -82,13 +82,20 @@ async function attack({ settings, tenant, url, clusterFaults, outside }: Attack)
   ]);
   await repair();
   const runs = (await drained(tenant, settings.drainMinutes)).filter(({ name }) => !earlier.has(name));
+  const inside = await marksInside(tenant, runs);
+  const marks = outside === undefined ? undefined : marksByRun(outside.pods);
+  // Claims last: a run that had not ended when the time was up may have begun before its marks were read.
   watching.abort();
   await watched;
-  noteClaims(claims, runs);
-  const marks = outside === undefined ? undefined : marksByRun(outside.pods);
-  const observed = (await observe(tenant, runs, claims)).map((run) =>
-    marks === undefined ? run : { ...run, outside: marks.get(run.name) ?? [] },
-  );
+  noteClaims(claims, await eventually('the runs can be listed', () => listRuns(tenant)));
+  const observed = runs.map(({ name, phase, reason }) => ({
+    name,
+    phase,
+    reason,
+    claimPods: [...(claims.get(name) ?? [])].map(([uid, pod]) => ({ uid, name: pod })),
+    marks: inside.get(name) ?? [],
+    ...(marks === undefined ? {} : { outside: marks.get(name) ?? [] }),
+  }));
   const evidence = { answers, runs: observed, fireCountBefore, fireCountAfter: await fireCount(tenant) };
   const checks = judge(evidence);
   console.log(
@@ -189,18 +196,17 @@ async function drained(tenant: Tenant, minutes: number): Promise<RunLine[]> {
   }
 }
 
-async function observe(tenant: Tenant, runs: readonly RunLine[], claims: Claims): Promise<ObservedRun[]> {
-  const observed: ObservedRun[] = [];
+/** The marks in the transcript of each run. */
+async function marksInside(tenant: Tenant, runs: readonly RunLine[]): Promise<Map<string, readonly string[]>> {
+  const marks = new Map<string, readonly string[]>();
   const queue = runs.values();
   const work = async () => {
-    for (const run of queue) {
-      const pods = [...(claims.get(run.name) ?? [])].map(([uid, name]) => ({ uid, name }));
-      const marks = await eventually(`marks of ${run.name}`, () => readMarks(tenant, AGENT, run.name));
-      observed.push({ name: run.name, phase: run.phase, reason: run.reason, claimPods: pods, marks });
+    for (const { name } of queue) {
+      marks.set(name, await eventually(`marks of ${name}`, () => readMarks(tenant, AGENT, name)));
     }
   };
   await Promise.all(Array.from({ length: MARKS_AT_ONCE }, work));
-  return observed;
+  return marks;
 }
 
 function tally(kinds: readonly string[]): string {

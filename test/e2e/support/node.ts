@@ -62,10 +62,13 @@ export function killContainer(namespace: string, podName: string, container: str
 }
 
 async function signal(name: 'STOP' | 'KILL', namespace: string, podName: string, container: string): Promise<void> {
-  const pod = await getObject<PodObject>('pod', podName, namespace);
-  const status = pod?.status?.containerStatuses?.find((one) => one.name === container);
-  const id = status?.containerID?.replace(/^.*:\/\//, '') ?? '';
-  if (!/^[0-9a-f]{64}$/.test(id)) throw new Error(`container ${container} of ${podName} does not run`);
+  // A run is claimed as soon as its process works: the kubelet may tell the container's id later.
+  const { id, nodeName } = await eventually(`container ${container} of ${podName} has an id`, async () => {
+    const pod = await getObject<PodObject>('pod', podName, namespace);
+    const status = pod?.status?.containerStatuses?.find((one) => one.name === container);
+    const found = /[0-9a-f]{64}$/.exec(status?.containerID ?? '')?.[0];
+    return found === undefined ? undefined : { id: found, nodeName: pod?.spec.nodeName ?? '' };
+  });
   const script = `
     found=
     for group in /proc/[0-9]*/cgroup; do
@@ -75,7 +78,7 @@ async function signal(name: 'STOP' | 'KILL', namespace: string, podName: string,
       fi
     done
     test -n "$found"`;
-  await onNode(pod?.spec.nodeName ?? '', script);
+  await onNode(nodeName, script);
 }
 
 interface NodeObject {
