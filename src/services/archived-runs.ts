@@ -5,10 +5,10 @@
  */
 import type { AgentRun } from '../api/v1alpha1/agent-run.js';
 import { ArchiveUnavailableError } from '../archive/types.js';
-import type { ArchiveReader, ArchiveScope, ArchivedSession } from '../archive/types.js';
+import type { ArchiveReader, ArchiveScope } from '../archive/types.js';
 import { collect } from '../transcript/chunk-store.js';
 import type { Transcript } from '../transcript/chunk-store.js';
-import { isRunOf, kubeCall } from './scope.js';
+import { kubeCall } from './scope.js';
 import type { ScopeDeps } from './scope.js';
 import { UserError } from './user-error.js';
 import { projectRun } from './views.js';
@@ -26,14 +26,6 @@ const ARCHIVE_AWAY =
 const SESSION_AWAY =
   'this session is not in the cluster, and the archive of older runs cannot be reached at the moment: try again later';
 
-/**
- * Whether a run of the caches is one of this agent that the tools show. A run that was deleted is gone at once without an
- * archive; with one it stays visible, first in the cluster and then in the archive.
- */
-export function isShown(deps: Pick<ArchiveDeps, 'archive'>, agent: AgentView, run: RunView): boolean {
-  return isRunOf(agent, deps.archive !== undefined && run.deleting ? { ...run, deleting: false } : run);
-}
-
 export interface MergedRuns {
   /** Every run once; the live form of one that is in both. In no order. */
   runs: RunView[];
@@ -48,42 +40,34 @@ export async function withArchived(
   deps: ArchiveDeps,
   agent: AgentView,
   live: readonly RunView[],
-  read: (archive: ArchiveReader, scope: ArchiveScope, signal: AbortSignal) => Promise<AgentRun[]>,
+  read: (archive: ArchiveReader, scope: ArchiveScope, signal: AbortSignal) => Promise<readonly AgentRun[]>,
 ): Promise<MergedRuns> {
-  const { archive } = deps;
-  if (archive === undefined) return { runs: [...live], archived: new Set(), incomplete: false };
-  try {
-    const heads = await kubeCall(deps, (signal) => read(archive, scopeOf(deps, agent), signal));
-    const known = new Set(live.map(({ uid }) => uid));
-    const gone = heads.map(projectRun).filter(({ uid }) => !known.has(uid));
-    return { runs: [...live, ...gone], archived: new Set(gone.map(({ uid }) => uid)), incomplete: false };
-  } catch (error) {
-    if (!(error instanceof ArchiveUnavailableError)) throw error;
-    return { runs: [...live], archived: new Set(), incomplete: true };
-  }
+  const { found, incomplete } = await readArchive(deps, agent, read);
+  const known = new Set(live.map(({ uid }) => uid));
+  const gone = found.map(projectRun).filter(({ uid }) => !known.has(uid));
+  return { runs: [...live, ...gone], archived: new Set(gone.map(({ uid }) => uid)), incomplete };
 }
 
-/** What the archive holds of sessions; `incomplete` when it could not be read. */
-export interface ArchivedSessions {
-  sessions: ArchivedSession[];
+/** What the archive holds; `incomplete` when it could not be read. */
+export interface FromArchive<T> {
+  found: readonly T[];
   incomplete: boolean;
 }
 
-export async function readArchivedSessions(
+/** Nothing without an archive, and when it cannot be read. */
+export async function readArchive<T>(
   deps: ArchiveDeps,
   agent: AgentView,
-  read: (archive: ArchiveReader, scope: ArchiveScope, signal: AbortSignal) => Promise<ArchivedSession[]>,
-): Promise<ArchivedSessions> {
+  read: (archive: ArchiveReader, scope: ArchiveScope, signal: AbortSignal) => Promise<readonly T[]>,
+): Promise<FromArchive<T>> {
   const { archive } = deps;
-  if (archive === undefined) return { sessions: [], incomplete: false };
+  if (archive === undefined) return { found: [], incomplete: false };
   try {
-    return {
-      sessions: await kubeCall(deps, (signal) => read(archive, scopeOf(deps, agent), signal)),
-      incomplete: false,
-    };
+    const found = await kubeCall(deps, (signal) => read(archive, scopeOf(deps, agent), signal));
+    return { found, incomplete: false };
   } catch (error) {
     if (!(error instanceof ArchiveUnavailableError)) throw error;
-    return { sessions: [], incomplete: true };
+    return { found: [], incomplete: true };
   }
 }
 

@@ -12,8 +12,7 @@ import {
   ARCHIVE_AWAY_NOTE,
   findArchived,
   isSessionArchived,
-  isShown,
-  readArchivedSessions,
+  readArchive,
   readArchivedTranscript,
   withArchived,
 } from './archived-runs.js';
@@ -29,6 +28,7 @@ import {
   findAgent,
   findRun,
   idOf,
+  isShown,
   kubeCall,
   sessionRuns,
 } from './scope.js';
@@ -166,10 +166,8 @@ async function pendingOf(deps: RunDeps, agent: AgentView, run: RunView): Promise
   const pending = pendingOfRun(deps.caches, run);
   if (pending === null || deps.caches.AgentRun.get(`${run.namespace}/${run.name}`)?.uid === run.uid) return pending;
   const query = { sessionIds: [run.sessionId], exceptUids: [] };
-  const { sessions } = await readArchivedSessions(deps, agent, (archive, scope, signal) =>
-    archive.partsOf(scope, query, signal),
-  );
-  const [session] = sessions;
+  const { found } = await readArchive(deps, agent, (archive, scope, signal) => archive.partsOf(scope, query, signal));
+  const [session] = found;
   return session?.last === undefined || session.last.metadata.uid === run.uid ? pending : null;
 }
 
@@ -310,7 +308,7 @@ const SESSION_NOT_FOUND =
 
 /** A session is known by its runs, in the cluster or in the archive; the gateway reads the conversation from both. */
 async function expectSession(deps: ScopeDeps, agent: AgentView, sessionId: string): Promise<void> {
-  const shown = await sessionRuns(deps, agent, sessionId, (of, run) => isShown(deps, of, run));
+  const shown = await sessionRuns(deps, agent, sessionId);
   if (shown.length > 0 || (await isSessionArchived(deps, agent, sessionId))) return;
   throw new UserError(SESSION_NOT_FOUND);
 }

@@ -97,15 +97,9 @@ export function triggersOf({ caches }: Pick<ScopeDeps, 'caches'>, agent: AgentVi
 }
 
 /** The trigger of an agent by its slug. */
-export async function findTrigger(deps: ScopeDeps, agent: AgentView, slug: string): Promise<TriggerView> {
+export function findTrigger(deps: ScopeDeps, agent: AgentView, slug: string): Promise<TriggerView> {
   const source = { cache: deps.caches.AgentTrigger, type: AgentTriggers, project: projectTrigger };
-  const trigger = isSlug(slug)
-    ? await cachedOrLive(deps, source, agent.namespace, childName(agent.name, slug))
-    : undefined;
-  if (trigger === undefined || trigger.deleting) {
-    throw new UserError(slugNotFound('trigger', slug, triggersOf(deps, agent)));
-  }
-  return trigger;
+  return findChild(deps, agent, slug, { ...source, kind: 'trigger', known: triggersOf });
 }
 
 /** The schedules of an agent that are not being deleted, by slug. */
@@ -123,25 +117,35 @@ function bySlug<V extends { slug: string; deleting: boolean }>(children: readonl
 }
 
 /** The schedule of an agent by its slug. */
-export async function findSchedule(deps: ScopeDeps, agent: AgentView, slug: string): Promise<ScheduleView> {
+export function findSchedule(deps: ScopeDeps, agent: AgentView, slug: string): Promise<ScheduleView> {
   const source = { cache: deps.caches.AgentSchedule, type: AgentSchedules, project: projectSchedule };
-  const schedule = isSlug(slug)
-    ? await cachedOrLive(deps, source, agent.namespace, childName(agent.name, slug))
-    : undefined;
-  if (schedule === undefined || schedule.deleting) {
-    throw new UserError(slugNotFound('schedule', slug, schedulesOf(deps, agent)));
-  }
-  return schedule;
+  return findChild(deps, agent, slug, { ...source, kind: 'schedule', known: schedulesOf });
 }
 
 /** The skill of an agent by its slug. */
-export async function findSkill(deps: ScopeDeps, agent: AgentView, slug: string): Promise<SkillView> {
+export function findSkill(deps: ScopeDeps, agent: AgentView, slug: string): Promise<SkillView> {
   const source = { cache: deps.caches.AgentSkill, type: AgentSkills, project: projectSkill };
-  const skill = isSlug(slug)
+  return findChild(deps, agent, slug, { ...source, kind: 'skill', known: skillsOf });
+}
+
+interface ChildSource<T extends KubeObject, V> extends Source<T, V> {
+  kind: string;
+  known(deps: ScopeDeps, agent: AgentView): readonly V[];
+}
+
+async function findChild<T extends KubeObject, V extends { slug: string; deleting: boolean }>(
+  deps: ScopeDeps,
+  agent: AgentView,
+  slug: string,
+  source: ChildSource<T, V>,
+): Promise<V> {
+  const child = isSlug(slug)
     ? await cachedOrLive(deps, source, agent.namespace, childName(agent.name, slug))
     : undefined;
-  if (skill === undefined || skill.deleting) throw new UserError(slugNotFound('skill', slug, skillsOf(deps, agent)));
-  return skill;
+  if (child === undefined || child.deleting) {
+    throw new UserError(slugNotFound(source.kind, slug, source.known(deps, agent)));
+  }
+  return child;
 }
 
 /** What to say about a slug that is not there: which there are, the nearest first. */
@@ -153,21 +157,16 @@ export function slugNotFound(kind: string, slug: string, known: readonly { slug:
   return `${kind} not found: this agent has no ${kind} with this slug; ${names === '' ? 'it has none' : `its slugs are: ${names}`}`;
 }
 
-/** The runs of a session of this agent, oldest first; of one that the cache does not know, the run that opened it. */
-export async function sessionRuns(
-  deps: ScopeDeps,
-  agent: AgentView,
-  sessionId: string,
-  belongs: typeof isRunOf = isRunOf,
-): Promise<RunView[]> {
+/** The shown runs of a session of this agent, oldest first; of one that the cache does not know, the run that opened it. */
+export async function sessionRuns(deps: ScopeDeps, agent: AgentView, sessionId: string): Promise<RunView[]> {
   const known = deps.caches.AgentRun.byIndex(INDEX.runsOfSession, `${agent.namespace}/${sessionId}`);
-  const runs = known.filter((run) => belongs(agent, run)).sort(byAcceptance);
+  const runs = known.filter((run) => isShown(deps, agent, run)).sort(byAcceptance);
   const first = sessionId.startsWith('s-') ? sessionId.slice(2) : '';
   if (known.length > 0 || !DNS_LABEL.test(first)) return runs;
   const ref = { namespace: agent.namespace, name: first };
   const live = await kubeCall(deps, (signal) => orUndefined(deps.api.get(AgentRuns, ref, { signal })));
   const run = live === undefined ? undefined : projectRun(live);
-  return run !== undefined && run.sessionId === sessionId && belongs(agent, run) ? [run] : [];
+  return run !== undefined && run.sessionId === sessionId && isShown(deps, agent, run) ? [run] : [];
 }
 
 /** Order of runs: acceptance, then name (DESIGN 3). */
@@ -177,9 +176,18 @@ export function byAcceptance(a: RunView, b: RunView): number {
 
 export const RUN_NOT_FOUND = 'run not found: this agent has no run with this runId; list_runs shows the latest';
 
-/** Whether the run is one of this agent, and not of a deleted namesake. */
+/** Whether the run is one of this agent, not of a deleted namesake, and not being deleted. */
 export function isRunOf(agent: AgentView, run: RunView): boolean {
-  return run.agent === agent.name && !run.deleting && (run.agentUid === undefined || run.agentUid === agent.uid);
+  return isShown({}, agent, run);
+}
+
+/**
+ * Whether a run is one of this agent, and not of a deleted namesake, that the tools show. A run that was deleted is gone
+ * at once without an archive; with one it stays visible, first in the cluster and then in the archive.
+ */
+export function isShown({ archive }: Pick<ScopeDeps, 'archive'>, agent: AgentView, run: RunView): boolean {
+  if (run.deleting && archive === undefined) return false;
+  return run.agent === agent.name && (run.agentUid === undefined || run.agentUid === agent.uid);
 }
 
 /** The run of an agent while it is in the cluster; from the cache, or by one live GET when the cache does not know it. */

@@ -4,21 +4,14 @@ import type { AgentRun } from '../api/v1alpha1/agent-run.js';
 import type { RunEvent } from '../protocol/run.js';
 import { readTranscript } from '../transcript/chunk-store.js';
 import type { ArchivedSession } from '../archive/types.js';
-import {
-  ARCHIVE_AWAY_NOTE,
-  findArchived,
-  isShown,
-  readArchivedSessions,
-  readArchivedTranscript,
-  withArchived,
-} from './archived-runs.js';
-import type { ArchivedSessions, MergedRuns } from './archived-runs.js';
+import { ARCHIVE_AWAY_NOTE, findArchived, readArchive, readArchivedTranscript, withArchived } from './archived-runs.js';
+import type { FromArchive, MergedRuns } from './archived-runs.js';
 import { INDEX, orUndefined } from './caches.js';
 import type { Caller } from './key-check.js';
 import { pendingOfSession } from './pending.js';
 import type { PendingRecord } from './pending.js';
 import { inputOf } from './runs.js';
-import { byAcceptance, compare, findAgent, kubeCall, sessionRuns } from './scope.js';
+import { byAcceptance, compare, findAgent, isShown, kubeCall, sessionRuns } from './scope.js';
 import type { ScopeDeps } from './scope.js';
 import { UserError } from './user-error.js';
 import { isoTime, projectRun } from './views.js';
@@ -68,17 +61,15 @@ export async function listSessions(deps: ScopeDeps, caller: Caller, id: string, 
   const agent = await findAgent(deps, caller, id);
   const live = runsBySession(deps, agent);
   const query = { except: [...live.keys()], waiting: pending, limit };
-  const archived = await readArchivedSessions(deps, agent, (archive, scope, signal) =>
-    archive.sessions(scope, query, signal),
-  );
+  const archived = await readArchive(deps, agent, (archive, scope, signal) => archive.sessions(scope, query, signal));
   const sessions = [
     ...[...live].map(([sessionId, runs]) => record(sessionId, runs.sort(byAcceptance))),
-    ...archived.sessions.map(archivedRecord),
+    ...archived.found.map(archivedRecord),
   ];
   const listed = latestFirst(sessions.filter((session) => !pending || session.pending !== null)).slice(0, limit);
   const parts = await archivedParts(deps, agent, listed, live);
   return {
-    sessions: latestFirst(listed.map((session) => withPart(session, parts.sessions))),
+    sessions: latestFirst(listed.map((session) => withPart(session, parts.found))),
     ...(archived.incomplete || parts.incomplete ? { note: ARCHIVE_AWAY_NOTE } : {}),
   };
 }
@@ -108,17 +99,17 @@ function archivedParts(
   agent: AgentView,
   listed: readonly SessionRecord[],
   live: ReadonlyMap<string, readonly RunView[]>,
-): Promise<ArchivedSessions> {
+): Promise<FromArchive<ArchivedSession>> {
   const cut = listed.flatMap(({ sessionId }) => {
     const runs = live.get(sessionId);
     return runs === undefined || runs.some(({ name }) => sessionId === `s-${name}`) ? [] : [{ sessionId, runs }];
   });
-  if (cut.length === 0) return Promise.resolve({ sessions: [], incomplete: false });
+  if (cut.length === 0) return Promise.resolve({ found: [], incomplete: false });
   const query = {
     sessionIds: cut.map(({ sessionId }) => sessionId),
     exceptUids: cut.flatMap(({ runs }) => runs.map(({ uid }) => uid)),
   };
-  return readArchivedSessions(deps, agent, (archive, scope, signal) => archive.partsOf(scope, query, signal));
+  return readArchive(deps, agent, (archive, scope, signal) => archive.partsOf(scope, query, signal));
 }
 
 /** The open question is that of the runs in the cluster: they are what the conversation goes on from. */
@@ -185,7 +176,7 @@ export async function getSession(deps: ScopeDeps, caller: Caller, id: string, qu
 
 /** The runs of a session in the cluster and in the archive, oldest first. */
 async function allRuns(deps: ScopeDeps, agent: AgentView, sessionId: string): Promise<MergedRuns> {
-  const live = await sessionRuns(deps, agent, sessionId, (of, run) => isShown(deps, of, run));
+  const live = await sessionRuns(deps, agent, sessionId);
   const merged = await withArchived(deps, agent, live, (archive, scope, signal) =>
     archive.session(scope, sessionId, signal),
   );
