@@ -3,10 +3,13 @@ import type { IncomingMessage } from 'node:http';
 import { exceedsDepth } from '../../protocol/json-depth.js';
 import { GatewayError } from '../errors.js';
 
-/** The parsed JSON of a body of at most `maxBytes`. Rejects with 413 or 400; reads no further than the bound. */
-export async function readJson(request: IncomingMessage, maxBytes: number, maxDepth = Infinity): Promise<unknown> {
+/**
+ * The parsed JSON of a body of at most `maxBytes`, which nests at most `maxDepth` deep if that is given. Rejects with 413 or
+ * 400; reads no further than the bound.
+ */
+export async function readJson(request: IncomingMessage, maxBytes: number, maxDepth?: number): Promise<unknown> {
   const body = await readBody(request, maxBytes);
-  if (exceedsDepth(body, maxDepth)) {
+  if (maxDepth !== undefined && exceedsDepth(body, maxDepth)) {
     throw new GatewayError(400, `the body nests deeper than ${maxDepth}`, { type: 'BadRequest' });
   }
   try {

@@ -1,25 +1,21 @@
 /** Reads the data of server-sent events out of pieces of a stream. What does not fit the form is passed over. */
+import { StreamLines } from '../stream-lines.js';
 import type { StreamEvent } from './dialect.js';
 
 /** A longer line is no event that tells usage. */
 const MAX_LINE = 4 * 1024 * 1024;
 
 export class SseReader {
-  readonly #decoder = new TextDecoder();
-  #rest = '';
+  readonly #lines = new StreamLines(MAX_LINE);
 
   /** The events that end in this piece. */
   read(piece: Uint8Array): StreamEvent[] {
-    this.#rest += this.#decoder.decode(piece, { stream: true });
-    const lines = this.#rest.split('\n');
-    const rest = lines.pop() ?? '';
-    this.#rest = rest.length > MAX_LINE ? '' : rest;
-    return lines.flatMap(eventIn);
+    return this.#lines.read(piece).flatMap(eventIn);
   }
 
   /** The event of a last line without an end. */
   end(): StreamEvent[] {
-    return eventIn(this.#rest);
+    return eventIn(this.#lines.rest());
   }
 }
 
