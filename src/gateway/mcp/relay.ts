@@ -2,13 +2,13 @@
  * One message to an MCP server and what it answers (DESIGN 4). Addresses were set by users and servers are hostile: the
  * dialer checks the address, no redirect is followed, time and size are bounded, and only JSON-RPC goes back.
  */
-import type { Readable } from 'node:stream';
 import { AddressRefusedError } from '../../net/dial.js';
 import { UrlRefusedError, type TrustedHost, type WebClient, type WebResponse } from '../../net/web-client.js';
 import { exceedsDepth } from '../../protocol/json-depth.js';
 import { MAX_MCP_ANSWER_BYTES } from '../../protocol/mcp.js';
 import { boundedSignal, type BoundedSignal } from '../../runtime/bounded-signal.js';
 import type { Clock } from '../../runtime/clock.js';
+import { readText } from '../bounded-text.js';
 import { GatewayError, runEnded } from '../errors.js';
 import type { CallResult } from '../metrics.js';
 import type { AnswerSink } from '../models/answer-sink.js';
@@ -19,6 +19,10 @@ import { SseMessages } from './sse.js';
 const CALL_MS = 90_000;
 const MAX_ANSWER_DEPTH = 128;
 const MAX_REFUSAL_BYTES = 64 * 1024;
+/** A header of the user wins. */
+const USER_AGENT = { 'user-agent': 'boxwright' };
+/** These win. */
+const MESSAGE_HEADERS = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' };
 const SESSION = /^[\x21-\x7e]{1,1024}$/;
 /** Statuses of the gateway's own that a runner takes for "ask again". */
 const OWN_STATUSES: ReadonlySet<number> = new Set([421, 429]);
@@ -30,8 +34,8 @@ export interface McpTarget {
   url: URL;
   headers: Readonly<Record<string, string>>;
   trusted: TrustedHost | undefined;
-  /** Takes credentials out of a JSON text. */
-  redact: (json: string) => string;
+  /** Takes credentials out of parsed JSON. */
+  redact: (json: unknown) => unknown;
 }
 
 export interface McpExchange {
@@ -79,26 +83,16 @@ export class McpRelay {
   async #send({ target, message, headers }: McpExchange, signal: AbortSignal): Promise<WebResponse> {
     const { url, trusted, server, box } = target;
     const common = { url, trusted, signal };
+    const own = { ...USER_AGENT, ...target.headers, ...headers };
     try {
-      if (message === undefined) {
-        return await this.options.web.request({
-          ...common,
-          method: 'DELETE',
-          headers: { ...target.headers, ...headers },
-        });
-      }
-      return await this.options.web.request({
-        ...common,
-        method: 'POST',
-        headers: {
-          'user-agent': 'boxwright',
-          ...target.headers,
-          ...headers,
-          'content-type': 'application/json',
-          accept: 'application/json, text/event-stream',
-        },
-        body: message.json,
-      });
+      return await (message === undefined
+        ? this.options.web.request({ ...common, method: 'DELETE', headers: own })
+        : this.options.web.request({
+            ...common,
+            method: 'POST',
+            headers: { ...own, ...MESSAGE_HEADERS },
+            body: message.json,
+          }));
     } catch (error) {
       if (!(error instanceof AddressRefusedError) && !(error instanceof UrlRefusedError)) throw error;
       const hint = `use a public https address, or name ${url.host} in spec.egress.trustedHosts of Box ${box}`;
@@ -117,10 +111,12 @@ async function answer(exchange: McpExchange, response: WebResponse, bound: Bound
   if (message?.id === undefined) {
     sink.start(202, 'application/json', headers);
   } else if (type.startsWith('application/json')) {
-    const json = checkedJson(await readText(response.body, MAX_MCP_ANSWER_BYTES, target));
+    const text = await readText(response.body, MAX_MCP_ANSWER_BYTES);
+    if (text === undefined) throw failed(target, tooLarge());
+    const json = jsonIn(text);
     if (json === undefined) throw failed(target, 'answered something that is not JSON');
     sink.start(200, 'application/json', headers);
-    await sink.write(target.redact(json));
+    await sink.write(JSON.stringify(target.redact(json)));
   } else if (type.startsWith('text/event-stream')) {
     sink.start(200, 'text/event-stream', headers);
     await relayEvents(exchange, { id: message.id, response, bound });
@@ -150,9 +146,9 @@ async function relayEvents({ target, sink, signal }: McpExchange, { id, response
         break;
       }
       for (const data of events.read(piece)) {
-        const json = checkedJson(data);
+        const json = jsonIn(data);
         if (json === undefined) continue;
-        await sink.write(`event: message\ndata: ${target.redact(json)}\n\n`);
+        await sink.write(eventOf(target.redact(json)));
         if (isAnswer(json, id)) return;
       }
     }
@@ -161,21 +157,25 @@ async function relayEvents({ target, sink, signal }: McpExchange, { id, response
     problem = bound.expired ? tooSlow() : 'broke its answer off';
   }
   const error = { code: -32000, message: `MCP server ${target.server} ${problem}.` };
-  await sink.write(`event: message\ndata: ${JSON.stringify({ jsonrpc: '2.0', id, error })}\n\n`);
+  await sink.write(eventOf({ jsonrpc: '2.0', id, error }));
 }
 
-/** The same JSON in one spelling, or undefined when it is none. */
-function checkedJson(text: string): string | undefined {
+function eventOf(json: unknown): string {
+  return `event: message\ndata: ${JSON.stringify(json)}\n\n`;
+}
+
+/** The parsed JSON, or undefined when it is none, or nests too deep. */
+function jsonIn(text: string): unknown {
   if (exceedsDepth(Buffer.from(text), MAX_ANSWER_DEPTH)) return undefined;
   try {
-    return JSON.stringify(JSON.parse(text));
+    return JSON.parse(text);
   } catch {
     return undefined;
   }
 }
 
-function isAnswer(json: string, id: string | number): boolean {
-  const message = JSON.parse(json) as { id?: unknown; method?: unknown } | null;
+function isAnswer(json: unknown, id: string | number): boolean {
+  const message = json as { id?: unknown; method?: unknown } | null;
   return message !== null && message.id === id && message.method === undefined;
 }
 
@@ -187,35 +187,19 @@ async function refusalOf({ target }: McpExchange, response: WebResponse): Promis
     return refused(target.server, `did not accept the credentials (HTTP ${status}): check Secret <agent>-secrets`);
   }
   if (status >= 500) return failed(target, `answered HTTP ${status}`);
-  const text = await readText(response.body, MAX_REFUSAL_BYTES, target).catch(() => '');
-  const fields = rpcErrorIn(target.redact(checkedJson(text) ?? ''));
-  return new GatewayError(
-    OWN_STATUSES.has(status) ? 400 : status,
-    `MCP server ${target.server} answered HTTP ${status}`,
-    {
-      type: 'McpError',
-      fields,
-    },
-  );
+  const text = await readText(response.body, MAX_REFUSAL_BYTES).catch(() => undefined);
+  const passed = OWN_STATUSES.has(status) ? 400 : status;
+  return new GatewayError(passed, `MCP server ${target.server} answered HTTP ${status}`, {
+    type: 'McpError',
+    fields: rpcErrorIn(target.redact(jsonIn(text ?? ''))),
+  });
 }
 
 /** The fields of a JSON-RPC error, which then are the whole answer. */
-function rpcErrorIn(json: string): Record<string, unknown> {
-  if (json === '') return {};
-  const message = JSON.parse(json) as { jsonrpc?: unknown; id?: unknown; error?: { code?: unknown } } | null;
+function rpcErrorIn(json: unknown): Record<string, unknown> {
+  const message = json as { jsonrpc?: unknown; id?: unknown; error?: { code?: unknown } } | null | undefined;
   if (message?.jsonrpc !== '2.0' || typeof message.error?.code !== 'number') return {};
   return { jsonrpc: '2.0', id: message.id ?? null, error: message.error };
-}
-
-async function readText(body: Readable, maxBytes: number, target: McpTarget): Promise<string> {
-  const pieces: Uint8Array[] = [];
-  let bytes = 0;
-  for await (const piece of body as AsyncIterable<Uint8Array>) {
-    bytes += piece.length;
-    if (bytes > maxBytes) throw failed(target, tooLarge());
-    pieces.push(piece);
-  }
-  return Buffer.concat(pieces).toString('utf8');
 }
 
 function tooLarge(): string {

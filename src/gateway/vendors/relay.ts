@@ -5,6 +5,7 @@
 import type { z } from 'zod';
 import { boundedSignal } from '../../runtime/bounded-signal.js';
 import type { Clock } from '../../runtime/clock.js';
+import { readText } from '../bounded-text.js';
 import { GatewayError, runEnded } from '../errors.js';
 import type { CallResult } from '../metrics.js';
 import type { Ask } from '../budget/run-budgets.js';
@@ -123,7 +124,7 @@ export class Relay {
     // Vendors charge for answers only.
     inFlight.unused();
     if (response.status === 401 && target.key !== undefined) this.options.credentials.forget(target.key.source);
-    const text = await readText(response, MAX_REFUSAL_BYTES).catch(() => '');
+    const text = (await readText(response.body, MAX_REFUSAL_BYTES).catch(() => undefined)) ?? '';
     return refusalOf({
       provider: target.provider,
       status: response.status,
@@ -165,7 +166,7 @@ function usageOf({ price }: Target, counts: TokenCounts): CallUsage {
 }
 
 async function relayWhole({ target, inFlight, sink }: RelayCall, response: VendorResponse): Promise<void> {
-  const text = await readText(response, MAX_ANSWER_BYTES);
+  const text = await answerIn(response);
   const answer = parseObject(text);
   if (answer === undefined) {
     throw modelError(`${target.provider} answered ${text.trim() === '' ? 'nothing' : 'something that is not JSON'}.`);
@@ -198,20 +199,12 @@ function readAll(dialect: Dialect, state: StreamState, events: ReturnType<SseRea
 }
 
 /** Rejects when the body is cut or too large. */
-async function readText(response: VendorResponse, maxBytes: number): Promise<string> {
-  const pieces: Uint8Array[] = [];
-  let bytes = 0;
-  try {
-    for await (const piece of response.body as AsyncIterable<Uint8Array>) {
-      bytes += piece.length;
-      if (bytes > maxBytes) throw modelError(`The answer of the model is larger than ${maxBytes} bytes.`);
-      pieces.push(piece);
-    }
-  } catch (error) {
-    if (error instanceof GatewayError) throw error;
+async function answerIn({ body }: VendorResponse): Promise<string> {
+  const text = await readText(body, MAX_ANSWER_BYTES).catch(() => {
     throw modelError('The model broke its answer off.');
-  }
-  return Buffer.concat(pieces).toString('utf8');
+  });
+  if (text === undefined) throw modelError(`The answer of the model is larger than ${MAX_ANSWER_BYTES} bytes.`);
+  return text;
 }
 
 function parseObject(text: string): Readonly<Record<string, unknown>> | undefined {
