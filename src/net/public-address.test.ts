@@ -12,7 +12,10 @@ test.each([
   '100.127.255.255',
   '127.0.0.1',
   '127.1.2.3',
+  '100.100.100.200',
+  '168.63.129.16',
   '169.254.169.254',
+  '169.254.170.2',
   '169.254.20.10',
   '172.16.0.1',
   '172.31.255.255',
@@ -39,6 +42,7 @@ test.each([
   ['a public address, mapped', '::ffff:8.8.8.8'],
   ['compatible', '::127.0.0.1'],
   ['NAT64 of the metadata service', '64:ff9b::169.254.169.254'],
+  ['NAT64 of the platform service of Azure', '64:ff9b::168.63.129.16'],
   ['NAT64 of one network', '64:ff9b:1::1'],
   ['discard only', '100::1'],
   ['Teredo', '2001:0:7f00:1::1'],
@@ -47,6 +51,9 @@ test.each([
   ['6to4 of 10.0.0.1', '2002:a00:1::1'],
   ['unique local', 'fd12:3456::1'],
   ['AWS metadata', 'fd00:ec2::254'],
+  ['AWS credentials of pods', 'fd00:ec2::23'],
+  ['Google Cloud metadata', 'fd20:ce::254'],
+  ['Scaleway metadata', 'fd00:42::42'],
   ['link-local', 'fe80::1'],
   ['link-local with a zone', 'fe80::1%eth0'],
   ['site-local', 'fec0::1'],
@@ -56,12 +63,18 @@ test.each([
   expect(isPublic(address)).toBe(false);
 });
 
-test.each(['1.1.1.1', '8.8.8.8', '100.63.255.255', '172.32.0.1', '2606:4700:4700::1111', '2a00:1450:4001::200e'])(
-  '%s is public',
-  (address) => {
-    expect(isPublic(address)).toBe(true);
-  },
-);
+test.each([
+  '1.1.1.1',
+  '8.8.8.8',
+  '100.63.255.255',
+  '168.63.129.15',
+  '168.63.129.17',
+  '172.32.0.1',
+  '2606:4700:4700::1111',
+  '2a00:1450:4001::200e',
+])('%s is public', (address) => {
+  expect(isPublic(address)).toBe(true);
+});
 
 test.each(['', 'localhost', '127.1', '0x7f000001', '2130706433', '0177.0.0.1', '[::1]', '8.8.8.8 ', '1.1.1.1%eth0'])(
   'what is no address in its usual spelling is refused: %j',
@@ -96,6 +109,7 @@ describe('hosts that an operator named', () => {
     '100.64.0.9',
     '8.8.8.8',
     'fd12:3456::1',
+    'fd00:ec3::1',
     '2606:4700::1111',
     '::ffff:10.0.0.7',
   ])('may be at %s', (address) => {
@@ -106,15 +120,25 @@ describe('hosts that an operator named', () => {
     '127.0.0.1',
     '0.0.0.0',
     '169.254.169.254',
+    '169.254.170.2',
     '100.100.100.200',
+    '168.63.129.16',
+    '192.0.0.192',
     '224.0.0.1',
     '255.255.255.255',
     '::',
     '::1',
     '::ffff:127.0.0.1',
     '::ffff:a9fe:a9fe',
+    '::ffff:168.63.129.16',
     '64:ff9b::169.254.169.254',
+    '64:ff9b::168.63.129.16',
+    '64:ff9b::100.100.100.200',
+    '64:ff9b::192.0.0.192',
     'fd00:ec2::254',
+    'fd00:ec2::23',
+    'fd20:ce::254',
+    'fd00:42::42',
     'fe80::1',
     'fe80::1%eth0',
     'ff02::1',

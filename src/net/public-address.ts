@@ -4,12 +4,17 @@
  */
 import { BlockList, isIPv4, isIPv6 } from 'node:net';
 
-/** Not public: private, carrier, link-local (metadata services), loopback, documentation, benchmark, multicast, reserved. */
+/**
+ * Not public: private, carrier, link-local (metadata services), loopback, documentation, benchmark, multicast, reserved; and
+ * Azure's 168.63.129.16, which looks public and is the platform service of every virtual machine there (learn.microsoft.com,
+ * "What is IP address 168.63.129.16?").
+ */
 export const SPECIAL_IPV4: readonly string[] = [
   '0.0.0.0/8',
   '10.0.0.0/8',
   '100.64.0.0/10',
   '127.0.0.0/8',
+  '168.63.129.16/32',
   '169.254.0.0/16',
   '172.16.0.0/12',
   '192.0.0.0/24',
@@ -42,17 +47,34 @@ export const SPECIAL_IPV6: readonly string[] = [
   'ff00::/8',
 ];
 
-/** Nobody's server even where private addresses are allowed: this machine, its link, the metadata services of clouds, groups. */
+/**
+ * Nobody's server even where private addresses are allowed: this machine, its link, groups, and the platform services of
+ * clouds that hand out metadata and credentials (link-local but for Alibaba's, Azure's and Oracle's, and the IPv6 ones of
+ * AWS, Google Cloud and Scaleway).
+ */
 const NEVER_IPV4: readonly string[] = [
   '0.0.0.0/8',
   '100.100.100.200/32',
   '127.0.0.0/8',
+  '168.63.129.16/32',
   '169.254.0.0/16',
   '192.0.0.192/32',
   '224.0.0.0/4',
   '240.0.0.0/4',
 ];
-const NEVER_IPV6: readonly string[] = ['::/96', '64:ff9b::a9fe:0/112', 'fd00:ec2::254/128', 'fe80::/10', 'ff00::/8'];
+const NEVER_IPV6: readonly string[] = [
+  '::/96',
+  // The same behind NAT64.
+  '64:ff9b::100.100.100.200/128',
+  '64:ff9b::168.63.129.16/128',
+  '64:ff9b::169.254.0.0/112',
+  '64:ff9b::192.0.0.192/128',
+  'fd00:42::42/128',
+  'fd00:ec2::/32',
+  'fd20:ce::254/128',
+  'fe80::/10',
+  'ff00::/8',
+];
 
 /** All that is handed out for the internet (RFC 4291); the list above names the exceptions inside it too. */
 const GLOBAL_UNICAST_IPV6 = '2000::/3';

@@ -98,7 +98,8 @@ describe('network policies', () => {
     expect(policy.egress[0]?.ports).toBeUndefined();
     const [ipv4, ipv6] = policy.egress[0]?.to.map(({ ipBlock }) => ipBlock) ?? [];
     expect(ipv4?.cidr).toBe('0.0.0.0/0');
-    const blocked = '10.0.0.0/8 172.16.0.0/12 192.168.0.0/16 100.64.0.0/10 169.254.0.0/16 127.0.0.0/8 203.0.113.0/24';
+    const blocked =
+      '10.0.0.0/8 172.16.0.0/12 192.168.0.0/16 100.64.0.0/10 169.254.0.0/16 168.63.129.16/32 127.0.0.0/8 203.0.113.0/24';
     expect(ipv4?.except).toEqual(expect.arrayContaining(blocked.split(' ')));
     expect(ipv4?.except.filter((cidr) => cidr === '10.0.0.0/8')).toHaveLength(1);
     expect(ipv6?.cidr).toBe('::/0');
