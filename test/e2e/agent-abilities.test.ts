@@ -124,6 +124,10 @@ describe('abilities of agents', () => {
     });
     expect(condition.message).toContain('spec.tools.browser of the agent to false');
     expect(await shown('offline')).toBeUndefined();
+
+    const switchedOff = ['patch', 'agent', 'writer', '-n', tenant.namespace, '--type=merge'];
+    await kubectlOk([...switchedOff, '-p', '{"spec":{"tools":{"browser":false}}}']);
+    await eventually('agent writer shows it no more', async () => ((await shown('writer')) ? undefined : true));
   });
 
   async function shown(agent: string): Promise<Condition | undefined> {

@@ -64,7 +64,7 @@ function setup(slots = 1, archive?: MemoryArchive, boxSpec: object = {}) {
     seed(
       Agents,
       { name, namespace: overrides.namespace ?? 'bw-dev', creationTimestamp: `2026-01-01T00:00:0${second}Z` },
-      { name, soul: 'a long text', provider: 'boxwright', paused: false, ...overrides.spec },
+      { name, soul: 'a long text', provider: 'boxwright', paused: false, tools: { browser: true }, ...overrides.spec },
       overrides.status,
     );
   /** Works on everything that was asked for until nothing is. */
@@ -192,6 +192,47 @@ describe('a browser that is missing', () => {
     run('a-3', claim('2026-01-01T00:00:03Z'));
     await drain();
     expect(shown(agent('a'))).toBeUndefined();
+  });
+});
+
+describe('an agent that is not meant to have a browser any more', () => {
+  const shown = (agent: Agent | undefined) => findCondition(agent?.status?.conditions, 'BrowserUnavailable');
+
+  it('loses the condition at once, without a run, and has it again when it is', async () => {
+    const { api, seed, seedAgent, drain, agent } = setup();
+    const browser = (on: boolean) =>
+      api.patch(Agents, { namespace: 'bw-dev', name: 'a' }, { spec: { tools: { browser: on } } }, { type: 'merge' });
+    seedAgent('a', 0);
+    const claim = { podUid: 'p', podName: 'p', at: '2026-01-01T00:00:01Z', withoutBrowser: true };
+    seed(AgentRuns, { name: 'a-1', namespace: 'bw-dev' }, { agent: 'a', message: 'x' }, { claim });
+    await drain();
+    expect(shown(agent('a'))?.status).toBe('True');
+    api.clearRecords();
+    await browser(false);
+    await drain();
+    expect(shown(agent('a'))).toBeUndefined();
+    expect(summary(api)).toEqual(['patch agents bw-dev/a', 'patch agents/status bw-dev/a']);
+    await browser(true);
+    await drain();
+    expect(shown(agent('a'))?.status).toBe('True');
+  });
+
+  it('loses the condition also when its runs are gone', async () => {
+    const conditions = [
+      {
+        type: 'BrowserUnavailable',
+        status: 'True',
+        reason: 'ImageWithoutBrowser',
+        message: '',
+        lastTransitionTime: '2026-01-01T00:00:00Z',
+      },
+    ];
+    const { seedAgent, drain, agent } = setup(2);
+    seedAgent('a', 0, { spec: { tools: { browser: false } }, status: { conditions } });
+    seedAgent('b', 1, { status: { conditions } });
+    await drain();
+    expect(shown(agent('a'))).toBeUndefined();
+    expect(shown(agent('b'))?.status).toBe('True');
   });
 });
 

@@ -58,14 +58,16 @@ export interface RunClaimView {
 }
 
 /**
- * BrowserUnavailable=True while the newest run found no browser in its image, though the agent may use one; the condition
- * is absent otherwise. Of no run nothing is known.
+ * BrowserUnavailable=True while the agent may use a browser and its newest run found none in its image; the condition is
+ * absent otherwise. While there is no run, what was known stays. An agent that gets the right to a browser back shows
+ * what its newest run says: nothing when that run was not meant to have one.
  */
 export function browserConditions(agent: AgentView, claims: readonly RunClaimView[], now: string): Condition[] {
   const known = agent.status?.conditions ?? [];
   const newest = claims.reduce<RunClaimView | undefined>((a, b) => (a === undefined || b.at > a.at ? b : a), undefined);
-  if (newest === undefined) return known;
-  if (newest.withoutBrowser !== true) return known.filter(({ type }) => type !== BROWSER_UNAVAILABLE);
+  const isMeant = agent.spec.tools.browser;
+  if (isMeant && newest === undefined) return known;
+  if (!isMeant || newest?.withoutBrowser !== true) return known.filter(({ type }) => type !== BROWSER_UNAVAILABLE);
   const message =
     'The image of the newest run has no browser, so the agent works without the browser tools. Set spec.image of the Box to ' +
     'the browser variant of the image (docs/agents.md), or spec.tools.browser of the agent to false.';

@@ -34,7 +34,9 @@ export const BY_WORKSPACE = 'workspace';
 
 /** An Agent without its texts. */
 export type AgentView = Omit<Agent, 'spec'> & {
-  spec: Pick<Agent['spec'], 'handle' | 'name' | 'provider' | 'model' | 'stepLimit' | 'paused' | 'budget'>;
+  spec: Pick<Agent['spec'], 'handle' | 'name' | 'provider' | 'model' | 'stepLimit' | 'paused' | 'budget'> & {
+    tools: Pick<Agent['spec']['tools'], 'browser'>;
+  };
 };
 
 /** An AgentTrigger without its instruction. */
@@ -88,14 +90,17 @@ export const apiKeyInformer: InformerOptions<APIKey, APIKey> = {
 export const agentInformer: InformerOptions<Agent, AgentView> = {
   type: Agents,
   project: (agent) => {
-    const { handle, name, provider, model, stepLimit, paused, budget } = agent.spec;
+    const { handle, name, provider, model, stepLimit, paused, budget, tools } = agent.spec;
     const optional = {
       ...(handle === undefined ? {} : { handle }),
       ...(model === undefined ? {} : { model }),
       ...(stepLimit === undefined ? {} : { stepLimit }),
       ...(budget === undefined ? {} : { budget }),
     };
-    const view = { ...withoutManagedFields(agent), spec: { name, provider, paused, ...optional } };
+    const view = {
+      ...withoutManagedFields(agent),
+      spec: { name, provider, paused, tools: { browser: tools.browser }, ...optional },
+    };
     if (agent.status === undefined) return view;
     // Old system prompts are large, and nobody but people reads them.
     const { revisions: _revisions, ...status } = agent.status;
