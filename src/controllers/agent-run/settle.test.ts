@@ -5,7 +5,7 @@ import { NAMESPACE, makeBox, makeRun } from '../../../test/builders/run-objects.
 import type { RunState } from './run-state.js';
 import { RunWriter } from './run-writer.js';
 import { Settler } from './settle.js';
-import { projectJob } from './views.js';
+import { projectJob, projectRun } from './views.js';
 import { createTickGate } from '../agent-schedule/tick-gate.js';
 import type { AgentSchedule } from '../../api/v1alpha1/agent-schedule.js';
 
@@ -53,11 +53,13 @@ describe('a deleted run of a tick', () => {
   async function settle(status: AgentSchedule['status'], uid = 'uid-schedule', spec: object = TICK_RUN) {
     const clock = new FakeClock(Date.parse('2026-01-01T00:00:05.000Z'));
     const folded: string[] = [];
-    const run = makeRun('ada-1', {
+    const ended = makeRun('ada-1', {
       metadata: { deletionTimestamp: '2026-01-01T00:00:04Z', finalizers: ['boxwright.dev/fold'] },
       spec,
       status: { phase: 'cancelled', reason: 'Cancelled', finishedAt: '2026-01-01T00:00:04.000Z', usageFinal: true },
     });
+    // As the controller's cache has it.
+    const run = projectRun(ended);
     const schedule = { metadata: { name: 'ada.daily', namespace: NAMESPACE, uid }, status } as AgentSchedule;
     const tickGate = createTickGate({ get: (key) => (key === `${NAMESPACE}/ada.daily` ? schedule : undefined) }, clock);
     const fold = () => {

@@ -51,7 +51,7 @@ export type RunView = AgentRun & {
 };
 
 export function projectRun(run: AgentRun): RunView {
-  const { message = '', input, actor: _actor, sessionTitle: _title, ...spec } = run.spec;
+  const { message = '', input, sessionTitle: _title, ...spec } = run.spec;
   const { finalizers } = run.metadata;
   const metadata = { ...slimMeta(run.metadata), ...(finalizers === undefined ? {} : { finalizers }) };
   const view: RunView = { apiVersion: run.apiVersion, kind: run.kind, metadata, spec };
