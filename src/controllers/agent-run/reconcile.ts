@@ -200,10 +200,8 @@ export class RunReconciler {
     this.#queue.pause(boxName, 'NoCapacity');
     this.#deps.metrics.returned();
     const { cause, nextStep } = QUEUE_REASONS.NoCapacity;
-    const why = { reason: 'NoCapacity', message: `${cause} ${message} ${nextStep}` } as const;
     // One that waited for room before may be back for another cause.
-    const said = findCondition(run.status?.conditions, 'Queued')?.message;
-    if (!waitsFor(run, 'NoCapacity') || said !== why.message) await this.#writer.queue(run, why, signal);
+    await this.#wait(run, 'NoCapacity', signal, `${cause} ${message} ${nextStep}`);
     if (job !== undefined && !job.deleting) await this.#writer.deleteJob(job, signal);
     return {};
   }

@@ -7,7 +7,7 @@ import { isClaimed, isTerminal } from '../../api/run-status.js';
 import type { Box } from '../../api/v1alpha1/box.js';
 import type { AgentView } from '../common/informers.js';
 import { READY } from '../common/ready.js';
-import { claimNameOf, mustWait, planVolume } from '../workspace-volume/plan.js';
+import { mustWait, volumeOf } from '../workspace-volume/plan.js';
 import type { VolumePlan } from '../workspace-volume/plan.js';
 import type { Gate } from './admission.js';
 import type { RunCaches, RunDependencies } from './dependencies.js';
@@ -60,16 +60,6 @@ export function gather(caches: RunCaches, key: string): RunState | undefined {
     volume: agent === undefined || box === undefined ? undefined : volumeOf(caches, agent, box),
     terminating: caches.namespaces.get(namespace)?.metadata.deletionTimestamp !== undefined,
   };
-}
-
-function volumeOf(caches: RunCaches, { metadata }: AgentView, box: Box): VolumePlan {
-  const { name, uid = '', namespace = '' } = metadata;
-  return planVolume({
-    agent: { name, uid },
-    settings: box.spec.workspaceVolume,
-    claim: caches.claims.get(`${namespace}/${claimNameOf(name)}`),
-    classes: caches.storageClasses.values(),
-  });
 }
 
 function podOf(run: RunView, pods: readonly PodView[]): PodView | undefined {

@@ -13,7 +13,7 @@ import { all } from '../common/controller-part.js';
 import { BY_NAMESPACE } from '../common/informers.js';
 import type { AgentView } from '../common/informers.js';
 import { desiredClaim, makeClaim } from '../workspace-volume/claim.js';
-import { claimNameOf, planVolume } from '../workspace-volume/plan.js';
+import { claimNameOf, volumeOf } from '../workspace-volume/plan.js';
 import type { VolumePlan } from '../workspace-volume/plan.js';
 import { projectClaim } from '../workspace-volume/views.js';
 import type { ClaimView, StorageClassView } from '../workspace-volume/views.js';
@@ -63,14 +63,14 @@ export async function ensureWorkspace(
 ): Promise<StepResult> {
   const box = deps.caches.boxes.get(boxOfNamespace(draft.metadata.namespace ?? '') ?? '');
   if (box === undefined) return CONTINUE;
-  const plan = planFor(deps, draft, box);
+  const plan = volumeOf(deps.caches, draft, box);
   if (plan.use !== 'create' || draft.status?.active !== true) {
     showPlan(draft, plan, deps.clock);
     return CONTINUE;
   }
   const made = await makeClaim(deps.api, desiredClaim(draft, box, plan.storageClassName), signal);
   if (made.result === 'made') {
-    showPlan(draft, planFor(deps, draft, box, projectClaim(made.claim)), deps.clock);
+    showPlan(draft, volumeOf(deps.caches, draft, box, projectClaim(made.claim)), deps.clock);
     return CONTINUE;
   }
   if (made.result === 'not-yet') {
@@ -79,16 +79,6 @@ export async function ensureWorkspace(
   }
   showPlan(draft, made.result === 'taken' ? taken(draft) : refused(made.message), deps.clock);
   return continueAndRequeueAfter(REFUSED_RECHECK_MS);
-}
-
-function planFor({ caches }: WorkspaceDependencies, agent: AgentView, box: Box, claim?: ClaimView): VolumePlan {
-  const { name, namespace, uid = '' } = agent.metadata;
-  return planVolume({
-    agent: { name, uid },
-    settings: box.spec.workspaceVolume,
-    claim: claim ?? caches.claims.get(`${namespace ?? ''}/${claimNameOf(name)}`),
-    classes: caches.storageClasses.values(),
-  });
 }
 
 type Shown = Pick<VolumePlan, 'reason' | 'message'> & { use?: VolumePlan['use'] };

@@ -1,9 +1,11 @@
 /**
- * Where /workspace of an agent is (DESIGN 4, "Memory and files"). Pure; the agent controller makes the volume claim that
+ * Where /workspace of an agent is (DESIGN 4, "Memory and files"). No effects; the agent controller makes the volume claim that
  * comes out of it, and the run controller starts no run while it says `wait` or `create`: a run that wrote into a volume
  * of its own would lose its files without a word.
  */
+import type { ObjectMeta } from '../../api/meta.js';
 import type { Box } from '../../api/v1alpha1/box.js';
+import type { Cache } from '../../kube/types.js';
 import type { ClaimView, StorageClassView } from './views.js';
 
 /** Name of the claim of an agent, like that of its Secret: an Agent's name is at most 36 characters. */
@@ -28,6 +30,26 @@ export type VolumePlan = { reason: string; message: string } & (
   /** No run starts. */
   | { use: 'wait' }
 );
+
+export interface VolumeCaches {
+  claims: Pick<Cache<ClaimView>, 'get'>;
+  storageClasses: Pick<Cache<StorageClassView>, 'values'>;
+}
+
+/** The plan for an agent of the Box, from what the caches show; `made` is a claim that they may not show yet. */
+export function volumeOf(
+  caches: VolumeCaches,
+  { metadata: { name, uid = '', namespace = '' } }: { metadata: ObjectMeta },
+  box: Pick<Box, 'spec'>,
+  made?: ClaimView,
+): VolumePlan {
+  return planVolume({
+    agent: { name, uid },
+    settings: box.spec.workspaceVolume,
+    claim: made ?? caches.claims.get(`${namespace}/${claimNameOf(name)}`),
+    classes: caches.storageClasses.values(),
+  });
+}
 
 export function planVolume(facts: VolumeFacts): VolumePlan {
   const { settings, claim, agent } = facts;
