@@ -3,10 +3,8 @@
  * hold, and no more is possible than before: no address beyond the egress of the Box, no program without a shell. The status
  * of the agent says which run added which server; it is taken back by taking the server out of the list.
  */
-import { ANNOTATION_REQUESTED_BY } from '../../api/labels.js';
-import { Agents, type Agent } from '../../api/v1alpha1/agent.js';
+import type { Agent } from '../../api/v1alpha1/agent.js';
 import { MAX_MCP_SERVERS, type McpServerSpec } from '../../api/v1alpha1/mcp-server.js';
-import { isConflict } from '../../kube/errors.js';
 import type { KubeApi } from '../../kube/types.js';
 import type { AgentToolInput } from '../../protocol/agent-tools.js';
 import type { ToolAnswer } from '../../protocol/run.js';
@@ -14,11 +12,8 @@ import { isoNow, type Clock } from '../../runtime/clock.js';
 import { serverSpecOf } from '../../services/mcp-servers.js';
 import { sameJson } from '../../services/same-json.js';
 import { UserError } from '../../services/user-error.js';
-import { tryAgain } from '../errors.js';
-import { readSelf, versionOf } from './read-self.js';
+import { changeSelf } from './change-self.js';
 import { ToolRefusal, answer, type ToolContext } from './tool-context.js';
-
-const MAX_TRIES = 5;
 
 type Installed = NonNullable<NonNullable<Agent['status']>['installedServers']>[number];
 
@@ -37,37 +32,16 @@ export class SelfServers {
   /** Adds a server; one of that name is never replaced. A repeated call finds the server that it added. */
   async install(input: AgentToolInput<'install_mcp'>, context: ToolContext): Promise<ToolAnswer> {
     const server = checked(input, context);
-    const done = answer({ name: server.name, note: 'You have its tools from your next run on.' });
-    for (let tries = 0; tries < MAX_TRIES; tries++) {
-      const agent = await readSelf(this.#options.api, context);
-      if (!needsAdding(agent, server)) return done;
-      try {
-        await this.#add(agent, server, context);
-        return done;
-      } catch (error) {
-        if (!isConflict(error)) throw error;
-      }
-    }
-    throw tryAgain('the agent changes too often');
-  }
-
-  /** Two writes, as for the soul: who did it stands in the status before it is done. */
-  async #add(agent: Agent, server: McpServerSpec, { namespace, run }: ToolContext): Promise<void> {
     const { api, clock } = this.#options;
-    const ref = { namespace, name: agent.metadata.name };
-    const by = { at: isoNow(clock), run: run.metadata.name, name: server.name };
-    const kept = await api.patch(
-      Agents,
-      ref,
-      {
-        metadata: versionOf(agent),
-        status: { installedServers: withServer(agent.status?.installedServers ?? [], by) },
-      },
-      { type: 'merge', subresource: 'status' },
-    );
-    const metadata = { ...versionOf(kept), annotations: { [ANNOTATION_REQUESTED_BY]: `run:${run.metadata.name}` } };
-    const mcpServers = [...(agent.spec.mcpServers ?? []), server];
-    await api.patch(Agents, ref, { metadata, spec: { mcpServers } }, { type: 'merge' });
+    await changeSelf(api, context, ({ spec, status }) => {
+      if (!needsAdding(spec, server)) return undefined;
+      const by = { at: isoNow(clock), run: context.run.metadata.name, name: server.name };
+      return {
+        status: { installedServers: withServer(status?.installedServers ?? [], by) },
+        spec: { mcpServers: [...(spec.mcpServers ?? []), server] },
+      };
+    });
+    return answer({ name: server.name, note: 'You have its tools from your next run on.' });
   }
 }
 
@@ -88,7 +62,7 @@ function checked(input: AgentToolInput<'install_mcp'>, { agent, box }: ToolConte
   }
 }
 
-function needsAdding({ spec: { mcpServers = [] } }: Agent, server: McpServerSpec): boolean {
+function needsAdding({ mcpServers = [] }: Agent['spec'], server: McpServerSpec): boolean {
   const known = mcpServers.find(({ name }) => name === server.name);
   if (known !== undefined) {
     if (sameJson(known, server)) return false;

@@ -5,9 +5,9 @@
 import { API_VERSION } from '../../api/define-resource.js';
 import { ANNOTATION_CREATED_AT, ANNOTATION_REQUESTED_BY, LABEL_AGENT } from '../../api/labels.js';
 import { childName } from '../../api/names.js';
-import { Agents, MAX_SOUL_REVISIONS, MAX_SOUL_REVISION_BYTES, type Agent } from '../../api/v1alpha1/agent.js';
+import { MAX_SOUL_REVISIONS, MAX_SOUL_REVISION_BYTES, type Agent } from '../../api/v1alpha1/agent.js';
 import { AgentSkills, MAX_SKILL_BYTES, type AgentSkill } from '../../api/v1alpha1/agent-skill.js';
-import { isAlreadyExists, isConflict } from '../../kube/errors.js';
+import { isAlreadyExists } from '../../kube/errors.js';
 import type { KubeApi } from '../../kube/types.js';
 import type { AgentToolInput } from '../../protocol/agent-tools.js';
 import type { ToolAnswer } from '../../protocol/run.js';
@@ -15,11 +15,8 @@ import { isoNow, type Clock } from '../../runtime/clock.js';
 import { packFiles } from '../../skills/archive.js';
 import { hasFrontMatter } from '../../skills/skill-md.js';
 import { folderAndFile, skillPathProblem } from '../../skills/skill-path.js';
-import { tryAgain } from '../errors.js';
-import { readSelf, versionOf } from './read-self.js';
+import { changeSelf } from './change-self.js';
 import { ToolRefusal, answer, type ToolContext } from './tool-context.js';
-
-const MAX_TRIES = 5;
 
 type Revision = NonNullable<NonNullable<Agent['status']>['revisions']>[number];
 
@@ -35,33 +32,15 @@ export class SelfTools {
     this.#options = options;
   }
 
-  /** Two writes: the text before goes into the status, then the new one into the spec, each under the version that was read. */
+  /** The text before is kept in the status. */
   async editSoul({ soul }: AgentToolInput<'edit_soul'>, context: ToolContext): Promise<ToolAnswer> {
-    for (let tries = 0; tries < MAX_TRIES; tries++) {
-      const agent = await readSelf(this.#options.api, context);
-      if (agent.spec.soul === soul) return answer({ saved: true });
-      try {
-        await this.#replaceSoul(agent, soul, context);
-        return answer({ saved: true, note: 'It is in force from your next run on.' });
-      } catch (error) {
-        if (!isConflict(error)) throw error;
-      }
-    }
-    throw tryAgain('the agent changes too often');
-  }
-
-  async #replaceSoul(agent: Agent, soul: string, { namespace, run }: ToolContext): Promise<void> {
     const { api, clock } = this.#options;
-    const ref = { namespace, name: agent.metadata.name };
-    const revision = { at: isoNow(clock), run: run.metadata.name, soul: agent.spec.soul };
-    const kept = await api.patch(
-      Agents,
-      ref,
-      { metadata: versionOf(agent), status: { revisions: withRevision(agent.status?.revisions ?? [], revision) } },
-      { type: 'merge', subresource: 'status' },
-    );
-    const annotations = { [ANNOTATION_REQUESTED_BY]: `run:${run.metadata.name}` };
-    await api.patch(Agents, ref, { metadata: { ...versionOf(kept), annotations }, spec: { soul } }, { type: 'merge' });
+    const isNew = await changeSelf(api, context, ({ spec, status }) => {
+      if (spec.soul === soul) return undefined;
+      const revision = { at: isoNow(clock), run: context.run.metadata.name, soul: spec.soul };
+      return { status: { revisions: withRevision(status?.revisions ?? [], revision) }, spec: { soul } };
+    });
+    return answer({ saved: true, ...(isNew ? { note: 'It is in force from your next run on.' } : {}) });
   }
 
   /** Creates a skill; one of that slug is never replaced. A repeated call finds the skill that it made. */

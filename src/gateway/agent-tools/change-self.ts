@@ -1,0 +1,68 @@
+/** How a tool changes the agent of its run. */
+import { ANNOTATION_REQUESTED_BY } from '../../api/labels.js';
+import { Agents, type Agent } from '../../api/v1alpha1/agent.js';
+import { isConflict, isNotFound } from '../../kube/errors.js';
+import type { KubeApi } from '../../kube/types.js';
+import { tryAgain } from '../errors.js';
+import { ToolRefusal, type ToolContext } from './tool-context.js';
+
+const MAX_TRIES = 5;
+
+/** What goes into the agent; fields that are not named stay. */
+export interface SelfChange {
+  /** Tells who does it; written first. */
+  status: Partial<NonNullable<Agent['status']>>;
+  spec: Partial<Agent['spec']>;
+}
+
+/**
+ * Two writes, each under the version that was read: who did it stands in the status before it is done. `changeOf` gets the
+ * agent as it is now, again when somebody else was faster, and returns undefined when it is as wanted. Resolves to whether
+ * something was written. Rejects with a {@link ToolRefusal} when the agent is gone or going, with 503 when it changes all the time.
+ */
+export async function changeSelf(
+  api: Pick<KubeApi, 'get' | 'patch'>,
+  context: ToolContext,
+  changeOf: (agent: Agent) => SelfChange | undefined,
+): Promise<boolean> {
+  for (let tries = 0; tries < MAX_TRIES; tries++) {
+    const agent = await readSelf(api, context);
+    const change = changeOf(agent);
+    if (change === undefined) return false;
+    try {
+      await write(api, context, agent, change);
+      return true;
+    } catch (error) {
+      if (!isConflict(error)) throw error;
+    }
+  }
+  throw tryAgain('the agent changes too often');
+}
+
+async function write(
+  api: Pick<KubeApi, 'patch'>,
+  { namespace, run }: ToolContext,
+  agent: Agent,
+  { status, spec }: SelfChange,
+): Promise<void> {
+  const ref = { namespace, name: agent.metadata.name };
+  const told = { metadata: versionOf(agent), status };
+  const kept = await api.patch(Agents, ref, told, { type: 'merge', subresource: 'status' });
+  const metadata = { ...versionOf(kept), annotations: { [ANNOTATION_REQUESTED_BY]: `run:${run.metadata.name}` } };
+  await api.patch(Agents, ref, { metadata, spec }, { type: 'merge' });
+}
+
+async function readSelf(api: Pick<KubeApi, 'get'>, { namespace, agent }: ToolContext): Promise<Agent> {
+  try {
+    const found = await api.get(Agents, { namespace, name: agent.name });
+    if (found.metadata.uid === agent.uid && found.metadata.deletionTimestamp === undefined) return found;
+  } catch (error) {
+    if (!isNotFound(error)) throw error;
+  }
+  throw new ToolRefusal('this agent is being deleted');
+}
+
+/** The precondition of a write. */
+function versionOf({ metadata: { uid, resourceVersion } }: Agent) {
+  return { uid, resourceVersion };
+}
