@@ -39,7 +39,7 @@ export function isSecretName(text: string): boolean {
 }
 
 /** The names in `${NAME}` references of texts, sorted, each once. */
-export function referencesIn(texts: readonly string[]): string[] {
+function referencesIn(texts: readonly string[]): string[] {
   const names = texts.flatMap((text) => [...text.matchAll(REFERENCE)].map(([, name]) => name ?? ''));
   return [...new Set(names)].sort();
 }

@@ -1,6 +1,7 @@
 /** Metrics of the gateway. Labels are words from closed lists, never ids (DESIGN 7). */
 import { Counter, Gauge, type Registry } from 'prom-client';
 import type { RunPhase } from '../api/v1alpha1/agent-run.js';
+import type { McpKind } from './mcp/server-list.js';
 
 export type ReviewResult = 'accepted' | 'rejected' | 'failed' | 'limited';
 export type ReportResult = 'stored' | 'heartbeat' | 'conflict';
@@ -14,7 +15,7 @@ export interface GatewayMetrics {
   reviewed(result: ReviewResult): void;
   called(provider: string, result: CallResult): void;
   /** A message to an MCP server. */
-  relayed(kind: 'server' | 'connector', result: CallResult): void;
+  relayed(kind: McpKind, result: CallResult): void;
   /** Runs that this pod serves, read at every scrape. */
   trackServed(count: () => number): void;
 }

@@ -7,7 +7,7 @@ import { BY_AGENT, agentKey, type AgentView, type BoxView, type SkillView } from
 import type { NoteStore } from './note-store.js';
 import { policyOf } from './approvals.js';
 import { isUntrusted } from './tool-context.js';
-import { refusedTools } from './trust.js';
+import { refuses } from './trust.js';
 
 /** Notes that the system prompt shows; the agent searches for older ones. */
 const MAX_SHOWN_NOTES = 20;
@@ -38,9 +38,8 @@ export class AbilitiesReader {
   /** The tools that the run has now, by name. */
   toolsOf(run: AgentRun, agent: AgentView, box: BoxView): AgentToolName[] {
     const hasSkills = this.#skillsOf(run.metadata.namespace ?? '', agent).length > 0;
-    const refused = refusedTools(run, box);
     return (Object.keys(AGENT_TOOLS) as AgentToolName[]).filter(
-      (name) => hasTool(name, agent, hasSkills) && !refused.has(name),
+      (name) => hasTool(name, agent, hasSkills) && !refuses(box, run, name),
     );
   }
 

@@ -14,7 +14,7 @@ import type { Pinning } from '../runs/pinning.js';
 import type { RunStore } from '../runs/run-store.js';
 import type { ServedRun } from '../runs/served-runs.js';
 import type { AgentView } from '../views.js';
-import { isAllowed } from './allowed-calls.js';
+import { isAllowed, needsPerson } from './allowed-calls.js';
 import type { AgentCalls } from './agent-calls.js';
 import type { AbilitiesReader } from './abilities.js';
 import type { MemoryTools } from './memory-tools.js';
@@ -104,7 +104,7 @@ export class AgentTools {
     const context = { namespace, run, served, agent, box, call: request.call };
     const asked = { run, agent, box, tool: { name: tool, family: AGENT_TOOLS[tool].family } };
     if (!(await isAllowed(this.#options.store, { ...asked, input: request.input, call: request.call }))) {
-      return refusal(`the call of ${tool} needs the approval of a person, and this run has none for it`);
+      return refusal(needsPerson(tool));
     }
     const execute = this.#tools[tool] as (input: unknown, context: ToolContext) => ToolAnswer | Promise<ToolAnswer>;
     try {

@@ -15,6 +15,11 @@ export interface AskedCall {
   call?: number;
 }
 
+/** Why a call that is not allowed is refused. */
+export function needsPerson(tool: string): string {
+  return `the call of ${tool} needs the approval of a person, and this run has none for it`;
+}
+
 /** Uses the approval of the run up if the call needs one: single use, bound to tool and arguments. */
 export async function isAllowed(store: Pick<RunStore, 'update'>, asked: AskedCall): Promise<boolean> {
   const { run, agent, box, tool, input, call } = asked;

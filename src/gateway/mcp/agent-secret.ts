@@ -25,6 +25,9 @@ export interface Filled {
   readonly values: readonly string[];
 }
 
+/** For texts without a reference. */
+export const NO_SECRET: Filled = { fill: (text) => text, values: [] };
+
 export interface AgentName {
   namespace: string;
   name: string;

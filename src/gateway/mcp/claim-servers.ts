@@ -1,10 +1,10 @@
 /** What a claim tells the runner about the MCP servers of its agent: no address, no header, no credential of one over HTTP. */
-import { referencesIn } from '../../api/credentials.js';
+import { referencesOf } from '../../api/credentials.js';
 import type { Cache } from '../../kube/types.js';
 import { mcpPath, type McpServer } from '../../protocol/mcp.js';
 import type { ClaimAnswer } from '../../protocol/run.js';
 import type { AgentView, ConnectorView } from '../views.js';
-import { SecretRefusal, type AgentSecrets, type Filled } from './agent-secret.js';
+import { NO_SECRET, SecretRefusal, type AgentSecrets, type Filled } from './agent-secret.js';
 import { serversOf, type StdioServer } from './server-list.js';
 
 export interface ClaimServersOptions {
@@ -26,7 +26,7 @@ export class ClaimServers {
         continue;
       }
       try {
-        mcpServers.push(filled(server, needsSecret(server) ? await secret() : NOTHING));
+        mcpServers.push(filled(server, referencesOf(server).length > 0 ? await secret() : NO_SECRET));
       } catch (error) {
         if (!(error instanceof SecretRefusal)) throw error;
         warnings.push(`MCP server ${server.name} is left out: ${error.message}.`);
@@ -39,12 +39,6 @@ export class ClaimServers {
     let read: Promise<Filled> | undefined;
     return () => (read ??= this.options.secrets.forTools(agent));
   }
-}
-
-const NOTHING: Filled = { fill: (text) => text, values: [] };
-
-function needsSecret({ args, env }: StdioServer): boolean {
-  return referencesIn([...args, ...env.map(({ value }) => value)]).length > 0;
 }
 
 function filled({ name, command, args, env }: StdioServer, secret: Filled): McpServer {

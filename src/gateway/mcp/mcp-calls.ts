@@ -2,11 +2,11 @@
  * Messages of runs to the MCP servers of their agents (DESIGN 4): only for a run that this pod serves, only to a server
  * that its agent has now, with a person's approval where the agent needs one. Address and credentials stay here.
  */
-import { hostOf, referencesIn } from '../../api/credentials.js';
+import { hostOf, referencesOf } from '../../api/credentials.js';
 import type { Cache } from '../../kube/types.js';
 import type { TrustedHost } from '../../net/web-client.js';
 import { MCP_FAMILY, mcpToolName } from '../../protocol/mcp.js';
-import { isAllowed } from '../agent-tools/allowed-calls.js';
+import { isAllowed, needsPerson, type AskedCall } from '../agent-tools/allowed-calls.js';
 import { agentOf } from '../agent-tools/tool-context.js';
 import type { RunIdentity } from '../auth/run-authenticator.js';
 import { GatewayError } from '../errors.js';
@@ -17,7 +17,7 @@ import type { Pinning } from '../runs/pinning.js';
 import type { RunStore } from '../runs/run-store.js';
 import type { ServedRun } from '../runs/served-runs.js';
 import type { AgentView, BoxView, ConnectorView } from '../views.js';
-import { SecretRefusal, type AgentSecrets, type Filled } from './agent-secret.js';
+import { NO_SECRET, SecretRefusal, type AgentSecrets } from './agent-secret.js';
 import { readMessage, type McpMessage } from './message.js';
 import { redactor } from './redact.js';
 import { refused, type McpRelay, type McpTarget } from './relay.js';
@@ -73,20 +73,7 @@ export class McpCalls {
       const message = call.body === undefined ? undefined : readMessage(call.body);
       const box = await this.#options.boxes.boxOf(call.identity.namespace);
       const target = await this.#targetOf(server, agent, box);
-      const tool = message?.call;
-      if (tool !== undefined) {
-        const name = mcpToolName(server.name, tool.tool);
-        const approvable = { name, family: MCP_FAMILY, server: server.name };
-        if (!(await isAllowed(this.#options.store, { run, agent, box, tool: approvable, input: tool.input }))) {
-          throw new GatewayError(
-            403,
-            `the call of ${name} needs the approval of a person, and this run has none for it`,
-            {
-              type: 'NotApproved',
-            },
-          );
-        }
-      }
+      if (message?.call !== undefined) await this.#expectAllowed({ run, agent, box }, server, message.call);
       const headers = headersOf(call.headers, message);
       await this.#options.relay.exchange({ target, message, headers, signal: call.signal, sink, result });
     } finally {
@@ -95,9 +82,21 @@ export class McpCalls {
     }
   }
 
+  /** Throws 403. */
+  async #expectAllowed(
+    asking: Pick<AskedCall, 'run' | 'agent' | 'box'>,
+    server: HttpServer,
+    { tool, input }: NonNullable<McpMessage['call']>,
+  ): Promise<void> {
+    const name = mcpToolName(server.name, tool);
+    const approvable = { name, family: MCP_FAMILY, server: server.name };
+    if (await isAllowed(this.#options.store, { ...asking, tool: approvable, input })) return;
+    throw new GatewayError(403, needsPerson(name), { type: 'NotApproved' });
+  }
+
   #serverOf(agent: AgentView, name: string): HttpServer | undefined {
     const { servers } = serversOf(agent, this.#options.connectors);
-    return servers.find((server) => server.transport === 'http' && server.name === name) as HttpServer | undefined;
+    return servers.filter((server) => server.transport === 'http').find((server) => server.name === name);
   }
 
   #take(served: ServedRun): () => void {
@@ -117,9 +116,8 @@ export class McpCalls {
     const { name, url, headers } = server;
     const host = hostOf(url);
     if (host === undefined) throw refused(name, 'has no address with a fixed host: a reference cannot stand in it');
-    const hasReferences = referencesIn([url, ...headers.map(({ value }) => value)]).length > 0;
     try {
-      const secret = hasReferences ? await this.#options.secrets.forHost(agent, host) : NO_SECRET;
+      const secret = referencesOf(server).length > 0 ? await this.#options.secrets.forHost(agent, host) : NO_SECRET;
       const filledUrl = new URL(secret.fill(url, encodeURIComponent));
       const own = headers.filter((header) => !OWN_HEADERS.test(header.name));
       return {
@@ -137,10 +135,8 @@ export class McpCalls {
   }
 }
 
-const NO_SECRET: Filled = { fill: (text) => text, values: [] };
-
 /** What the operator of the Box wrote for the host and port of the address. */
-export function trustedHost({ trustedHosts }: Pick<BoxView, 'trustedHosts'>, url: URL): TrustedHost | undefined {
+function trustedHost({ trustedHosts }: Pick<BoxView, 'trustedHosts'>, url: URL): TrustedHost | undefined {
   return trustedHosts.find(({ host }) => host === url.host);
 }
 
