@@ -1,10 +1,10 @@
 /** Secrets wake nobody: whatever tells of them looks at what changed at once, and at everything again from time to time. */
 import { isConflict, isNotFound } from '../../kube/errors.js';
 import type { Logger } from '../../observability/logger.js';
-import { boundedSignal } from '../../runtime/bounded-signal.js';
 import { sleep } from '../../runtime/clock.js';
 import type { Clock } from '../../runtime/clock.js';
 import type { Runnable } from '../../runtime/manager.js';
+import { bounded } from '../../services/bounded.js';
 
 /** Longest look at one object. */
 const CALL_MS = 10_000;
@@ -79,13 +79,10 @@ async function lookSafely(
   key: string,
   stopping: AbortSignal,
 ): Promise<void> {
-  const bound = boundedSignal(clock, CALL_MS, stopping);
   try {
-    await look(key, bound.signal);
+    await bounded(clock, CALL_MS, (signal) => look(key, signal), stopping);
   } catch (error) {
     // Another writer was faster: its change brings the object here again.
     if (!isConflict(error) && !isNotFound(error) && !stopping.aborted) log.warn({ err: error, object: key }, failure);
-  } finally {
-    bound.dispose();
   }
 }

@@ -23,6 +23,7 @@ import type { Informer, InformerOptions, KubeApi } from '../../kube/types.js';
 import type { Logger } from '../../observability/logger.js';
 import type { Clock } from '../../runtime/clock.js';
 import type { Runnable } from '../../runtime/manager.js';
+import { sameJson } from '../../services/same-json.js';
 import { createRounds } from './rounds.js';
 
 /** A Secret wakes nobody, so every agent that has credentials is looked at again this often. */
@@ -99,7 +100,7 @@ export function createSecretNames(deps: SecretNamesDeps): Runnable {
 async function tell({ api }: SecretNamesDeps, agent: CredentialView, signal: AbortSignal): Promise<void> {
   const { name, namespace = '', uid, resourceVersion } = agent.metadata;
   const seen = namesIn(agent.usesCredentials ? await readSecret(api, namespace, name, signal) : undefined);
-  if (same(seen.presentSecrets, agent.presentSecrets) && same(seen.secretHosts, agent.secretHosts)) return;
+  if (sameJson(seen.presentSecrets, agent.presentSecrets) && sameJson(seen.secretHosts, agent.secretHosts)) return;
   const body = { metadata: { uid, resourceVersion }, status: seen };
   await api.patch(Agents, { namespace, name }, body, { type: 'merge', subresource: 'status', signal });
 }
@@ -116,8 +117,4 @@ async function readSecret(
     if (isNotFound(error)) return undefined;
     throw error;
   }
-}
-
-function same(a: readonly string[], b: readonly string[]): boolean {
-  return a.length === b.length && a.every((item, index) => item === b[index]);
 }

@@ -9,6 +9,7 @@ import type { Informer, KubeApi, ObjectRef } from '../../kube/types.js';
 import type { Logger } from '../../observability/logger.js';
 import type { Clock } from '../../runtime/clock.js';
 import type { Runnable } from '../../runtime/manager.js';
+import { sameJson } from '../../services/same-json.js';
 import { CachedReads } from '../cached-reads.js';
 import { createRounds } from '../credentials/rounds.js';
 import { GatewayError } from '../errors.js';
@@ -17,9 +18,6 @@ import { Credentials, endpointKeySource, vendorKeySource, type KeySource } from 
 
 /** A Secret wakes nobody, so every Box is looked at again this often. */
 export const RECHECK_MS = 60_000;
-
-/** What of a Box decides what it can call. */
-type ProviderView = Pick<BoxView, 'name' | 'engine' | 'endpoint' | 'vendors' | 'credentialsSecret'>;
 
 export interface ProviderStatusDeps {
   api: Pick<KubeApi, 'get' | 'patch'>;
@@ -79,14 +77,14 @@ async function tell(
   signal: AbortSignal,
 ): Promise<void> {
   const availableProviders = await providersOf(box, installationSecret, credentials);
-  if (JSON.stringify(availableProviders) === JSON.stringify(box.availableProviders)) return;
+  if (sameJson(availableProviders, box.availableProviders)) return;
   const body = { metadata: { uid: box.uid }, status: { availableProviders } };
   await api.patch(Boxes, { name: box.name }, body, { type: 'merge', subresource: 'status', signal });
 }
 
 /** The providers that a call of a run would find a key for, by the same rules. Rejects when a Secret cannot be read. */
-export async function providersOf(
-  box: ProviderView,
+async function providersOf(
+  box: BoxView,
   installation: Required<ObjectRef> | undefined,
   credentials: Pick<Credentials, 'read'>,
 ): Promise<Provider[]> {
