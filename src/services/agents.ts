@@ -2,6 +2,7 @@
 import { API_VERSION } from '../api/define-resource.js';
 import { ANNOTATION_CREATED_AT, ANNOTATION_REQUESTED_BY, FINALIZER_CLEANUP } from '../api/labels.js';
 import { MAX_SLUG, boxNamespace, slugFromName } from '../api/names.js';
+import type { AgentRef } from '../api/names.js';
 import { AgentSpec, Agents } from '../api/v1alpha1/agent.js';
 import type { Agent } from '../api/v1alpha1/agent.js';
 import type { Provider } from '../api/v1alpha1/common.js';
@@ -173,9 +174,10 @@ export function warningsOf(box: BoxView, { spec }: Pick<Agent, 'spec'>): string[
 async function createUnderFreeName(deps: AgentDeps, caller: Caller, box: BoxView, input: NewAgent): Promise<Agent> {
   const taken = takenHandles(deps, caller, box);
   const base = slugFromName(input.name) || `agent-${deps.randomHex(2)}`;
+  const spec = specOf(input);
   for (let attempt = 0; attempt < MAX_NAME_ATTEMPTS; attempt++) {
     const name = freeHandle(base, taken);
-    const agent = newAgent(deps, caller, { box: box.name, agent: name }, input);
+    const agent = newAgent(deps, caller, { box: box.name, agent: name }, spec);
     try {
       return await kubeCall(deps, (signal) => deps.api.create(Agents, agent, { signal }));
     } catch (error) {
@@ -216,9 +218,15 @@ export function freeHandle(base: string, taken: ReadonlySet<string>): string {
   return handle;
 }
 
-function newAgent(deps: AgentDeps, caller: Caller, ref: { box: string; agent: string }, input: NewAgent): Agent {
+function specOf(input: NewAgent): Agent['spec'] {
   const { spaceId: _spaceId, connectors = [], ...fields } = input;
   const spec = connectors.length === 0 ? fields : { ...fields, connectors: [...new Set(connectors)] };
+  // The schema fills in what is not given, as the CRD would.
+  return AgentSpec.parse(spec);
+}
+
+/** A new agent as tools write it. */
+export function newAgent(deps: Pick<ScopeDeps, 'clock'>, caller: Caller, ref: AgentRef, spec: Agent['spec']): Agent {
   return {
     apiVersion: API_VERSION,
     kind: Agents.kind,
@@ -232,7 +240,6 @@ function newAgent(deps: AgentDeps, caller: Caller, ref: { box: string; agent: st
         [ANNOTATION_CREATED_AT]: isoNow(deps.clock),
       },
     },
-    // The schema fills in what is not given, as the CRD would.
-    spec: AgentSpec.parse(spec),
+    spec,
   };
 }

@@ -3,18 +3,10 @@
  * belongs to it; the last write takes the mark off the first agent and so shows all of them at once. A process that dies
  * before that leaves hidden agents, which the controller of Agent removes after the deadline.
  */
-import { API_VERSION } from '../../api/define-resource.js';
 import { INSTALL_DEADLINE_MS, installMark, installMarkOf } from '../../api/installing.js';
 import type { InstallMark } from '../../api/installing.js';
-import {
-  ANNOTATION_CREATED_AT,
-  ANNOTATION_INSTALLING,
-  ANNOTATION_REQUESTED_BY,
-  ANNOTATION_TEMPLATE,
-  FINALIZER_CLEANUP,
-} from '../../api/labels.js';
+import { ANNOTATION_INSTALLING, ANNOTATION_TEMPLATE } from '../../api/labels.js';
 import type { KubeObject, ResourceType } from '../../api/meta.js';
-import { boxNamespace } from '../../api/names.js';
 import { AgentRuns } from '../../api/v1alpha1/agent-run.js';
 import { AgentSchedules } from '../../api/v1alpha1/agent-schedule.js';
 import { AgentSkills } from '../../api/v1alpha1/agent-skill.js';
@@ -22,12 +14,11 @@ import { AgentTriggers } from '../../api/v1alpha1/agent-trigger.js';
 import { Agents } from '../../api/v1alpha1/agent.js';
 import type { Agent } from '../../api/v1alpha1/agent.js';
 import { KubeApiError, isAlreadyExists, isConflict, isNotFound } from '../../kube/errors.js';
-import { isoNow } from '../../runtime/clock.js';
 import { renameMentions } from '../../templates/mentions.js';
 import { fromSnapshot, mapPrompts } from '../../templates/snapshot.js';
 import type { AgentSnapshot } from '../../templates/snapshot.js';
-import { newChild } from '../agent-children.js';
-import { ACTIVE_WAIT_MS, freeHandle, inactiveReasonOf, takenHandles } from '../agents.js';
+import { newChild, passBarrier } from '../agent-children.js';
+import { ACTIVE_WAIT_MS, freeHandle, inactiveReasonOf, newAgent, takenHandles } from '../agents.js';
 import { bounded } from '../bounded.js';
 import { orUndefined } from '../caches.js';
 import { connectorSummaries } from '../connectors.js';
@@ -136,23 +127,10 @@ export class Installation {
 
   #newAgent(spec: Agent['spec'], handle: string): Agent {
     const { box, source } = this.target;
-    return {
-      apiVersion: API_VERSION,
-      kind: Agents.kind,
-      metadata: {
-        namespace: boxNamespace(box.name),
-        name: handle,
-        // From the beginning: the first agent must not leave before the others need it no more.
-        finalizers: [FINALIZER_CLEANUP],
-        annotations: {
-          [ANNOTATION_REQUESTED_BY]: this.caller.keyPrefix,
-          [ANNOTATION_CREATED_AT]: isoNow(this.deps.clock),
-          [ANNOTATION_TEMPLATE]: source,
-          [ANNOTATION_INSTALLING]: installMark(this.#mark()),
-        },
-      },
-      spec,
-    };
+    const agent = newAgent(this.deps, this.caller, { box: box.name, agent: handle }, spec);
+    // Its finalizer is needed here too: the first agent must not leave before the others need it no more.
+    const marks = { [ANNOTATION_TEMPLATE]: source, [ANNOTATION_INSTALLING]: installMark(this.#mark()) };
+    return { ...agent, metadata: { ...agent.metadata, annotations: { ...agent.metadata.annotations, ...marks } } };
   }
 
   #mark(): InstallMark {
@@ -252,7 +230,7 @@ export class Installation {
         const written = await kubeCall(this.deps, (signal) =>
           this.deps.api.patch(Agents, first, { metadata }, { type: 'merge', signal }),
         );
-        await this.#shown(written);
+        await passBarrier(this.deps, Agents, written);
         return;
       } catch (error) {
         if (isNotFound(error)) throw takenBack();
@@ -282,11 +260,7 @@ export class Installation {
     if (installMarkOf(agent.metadata) !== undefined) {
       throw new CommitUnclearError('the commit was not seen', { cause });
     }
-    await this.#shown(agent);
-  }
-
-  async #shown({ metadata }: Agent): Promise<void> {
-    await this.deps.barrier.passed({ kind: Agents.kind, resourceVersion: metadata.resourceVersion ?? '' });
+    await passBarrier(this.deps, Agents, agent);
   }
 
   /** The first agent goes first: then it cannot be committed. Whatever belongs to the agents goes with them. */
