@@ -19,9 +19,25 @@ export interface ChildDeps extends ScopeDeps {
   randomHex(bytes: number): string;
 }
 
-/** The slug of a new schedule or skill: from its name, or `<kind>-<4>` when nothing of the name is left (tools.md 1). */
-export function newSlug({ randomHex }: Pick<ChildDeps, 'randomHex'>, kind: string, name: string): string {
+/** The slug of a new trigger, schedule or skill: from its name, or `<kind>-<4>` when nothing of the name is left (tools.md 1). */
+export function newSlug({ randomHex }: Pick<ChildDeps, 'randomHex'>, kind: ChildKind, name: string): string {
   return slugFromName(name) || `${kind}-${randomHex(2)}`;
+}
+
+/** The texts that a new object must have; asked before the agent is looked up (tools.md 1, order of checks). */
+export function textsToCreate<F extends string>(
+  kind: ChildKind,
+  fields: readonly F[],
+  input: { readonly [N in F]?: string | undefined },
+): Record<F, string> {
+  const texts = fields.map((field) => {
+    const text = input[field];
+    if (text !== undefined) return [field, text];
+    throw new UserError(
+      `missing required argument: ${field} (string) is needed to create a ${kind}; to update one, pass its slug`,
+    );
+  });
+  return Object.fromEntries(texts) as Record<F, string>;
 }
 
 /** apiVersion, kind and metadata of a new object of an agent. */
@@ -72,8 +88,13 @@ function slugTaken({ kind, slug }: { kind: ChildKind; slug: string }): UserError
   );
 }
 
-export function passBarrier(deps: ChildDeps, type: ResourceType, { metadata }: KubeObject): Promise<boolean> {
-  return deps.barrier.passed({ kind: type.kind, resourceVersion: metadata.resourceVersion ?? '' });
+/** Resolves false when not every API pod has confirmed within the bound that it sees the object as it was written. */
+export function passBarrier(
+  { barrier }: Pick<ChildDeps, 'barrier'>,
+  type: ResourceType,
+  { metadata }: KubeObject,
+): Promise<boolean> {
+  return barrier.passed({ kind: type.kind, resourceVersion: metadata.resourceVersion ?? '' });
 }
 
 /**

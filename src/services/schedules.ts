@@ -7,7 +7,7 @@ import { isNotFound } from '../kube/errors.js';
 import { parseRunAt } from '../schedule/run-at.js';
 import { nextTick, timingProblem } from '../schedule/timing.js';
 import type { Timing } from '../schedule/timing.js';
-import { createChild, deleteChild, newChild, newSlug, passBarrier } from './agent-children.js';
+import { createChild, deleteChild, newChild, newSlug, passBarrier, textsToCreate } from './agent-children.js';
 import type { ChildDeps } from './agent-children.js';
 import { backlogError } from './backlog-budget.js';
 import { bounded } from './bounded.js';
@@ -103,20 +103,14 @@ function refuseWrongTiming({ cron, runAt, timezone = 'UTC' }: ScheduleInput): vo
 
 /** What a new schedule must have; asked before the agent is looked up (tools.md 1, order of checks). */
 function toCreate(deps: ChildDeps, input: ScheduleInput) {
-  const { name, body } = input;
-  if (name === undefined || body === undefined) {
-    const missing = name === undefined ? 'name' : 'body';
-    throw new UserError(
-      `missing required argument: ${missing} (string) is needed to create a schedule; to update one, pass its slug`,
-    );
-  }
+  const texts = textsToCreate('schedule', ['name', 'body'], input);
   if (input.cron === undefined && input.runAt === undefined) {
     throw new UserError(
       'missing required argument: cron (five fields, repeats) or runAt (a date, once) is needed to create a schedule',
     );
   }
   const timing = storedTiming(deps, { cron: input.cron, runAt: input.runAt, timezone: input.timezone ?? 'UTC' });
-  return { name, body, timing };
+  return { ...texts, timing };
 }
 
 async function createSchedule(

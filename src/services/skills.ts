@@ -8,7 +8,7 @@ import { DamagedArchiveError, decodeContent, encodingOf, packFiles, pageOf, unpa
 import type { Encoding } from '../skills/archive.js';
 import { hasFrontMatter } from '../skills/skill-md.js';
 import { folderAndFile, skillPathProblem } from '../skills/skill-path.js';
-import { createChild, deleteChild, newChild, newSlug, passBarrier } from './agent-children.js';
+import { createChild, deleteChild, newChild, newSlug, passBarrier, textsToCreate } from './agent-children.js';
 import type { ChildDeps } from './agent-children.js';
 import { orUndefined } from './caches.js';
 import type { Caller } from './key-check.js';
@@ -180,14 +180,8 @@ function contentsOf({ files = [], removeFiles = [] }: SkillInput): Map<string, B
 
 /** What a new skill must have, and its files; asked before the agent is looked up (tools.md 1, order of checks). */
 function specToCreate(input: CheckedInput) {
-  const { name, description, body } = input;
-  if (name === undefined || description === undefined || body === undefined) {
-    const missing = name === undefined ? 'name' : description === undefined ? 'description' : 'body';
-    throw new UserError(
-      `missing required argument: ${missing} (string) is needed to create a skill; to update one, pass its slug`,
-    );
-  }
-  return { name, description, body, ...packedFiles(new Map(), input, body) };
+  const texts = textsToCreate('skill', ['name', 'description', 'body'], input);
+  return { ...texts, ...packedFiles(new Map(), input, texts.body) };
 }
 
 async function createSkill(deps: ChildDeps, caller: Caller, agent: AgentView, given: ReturnType<typeof specToCreate>) {

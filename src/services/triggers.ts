@@ -1,13 +1,12 @@
 /** Triggers as the tools show, write and rotate them (spec 2, 4.2.4; tools.md 2). */
 import type { Keyring } from '../api/keyring.js';
-import { API_VERSION } from '../api/define-resource.js';
-import { ANNOTATION_REQUESTED_BY, LABEL_AGENT } from '../api/labels.js';
-import { childName, slugFromName } from '../api/names.js';
+import { ANNOTATION_REQUESTED_BY } from '../api/labels.js';
 import { totalsOf } from '../api/totals.js';
 import { AgentTriggers, MAX_TRIGGER_BODY_BYTES } from '../api/v1alpha1/agent-trigger.js';
 import type { AgentTrigger, TriggerMethod } from '../api/v1alpha1/agent-trigger.js';
 import { isNotFound } from '../kube/errors.js';
-import { createChild, deleteChild } from './agent-children.js';
+import { createChild, deleteChild, newChild, newSlug, passBarrier, textsToCreate } from './agent-children.js';
+import type { ChildDeps } from './agent-children.js';
 import { INDEX } from './caches.js';
 import type { Caller } from './key-check.js';
 import { findAgent, findTrigger, idOf, kubeCall, refuseGitOps, triggersOf } from './scope.js';
@@ -16,15 +15,12 @@ import { newTokenId, triggerToken, triggerUrl } from './trigger-token.js';
 import { UserError } from './user-error.js';
 import { isoTime, projectTrigger } from './views.js';
 import type { AgentView, TriggerView } from './views.js';
-import type { WriteBarrier } from './write-barrier.js';
 
-export interface TriggerDeps extends ScopeDeps {
-  barrier: WriteBarrier;
+export interface TriggerDeps extends ChildDeps {
   /** The keys; undefined until they have been read. */
   keyring(): Keyring | undefined;
   /** `https://agents.example.com`, without a slash at the end. */
   publicUrl: string;
-  randomHex(bytes: number): string;
 }
 
 /** The triggers of an agent in get_agent: no body, no URL. */
@@ -90,20 +86,11 @@ export async function upsertTrigger(deps: TriggerDeps, caller: Caller, id: strin
     throw new UserError(`argument "body" must have at most ${MAX_TRIGGER_BODY_BYTES} bytes`);
   }
   if (input.slug === undefined) {
-    const texts = textsToCreate(input);
+    const texts = textsToCreate('trigger', ['name', 'body'], input);
     return createTrigger(deps, caller, await findAgent(deps, caller, id), { ...input, ...texts });
   }
   const agent = await findAgent(deps, caller, id);
   return updateTrigger(deps, caller, agent, { ...input, slug: input.slug });
-}
-
-/** What a new trigger must have; asked before the agent is looked up (tools.md 1, order of checks). */
-function textsToCreate({ name, body }: TriggerInput): { name: string; body: string } {
-  if (name !== undefined && body !== undefined) return { name, body };
-  const missing = name === undefined ? 'name' : 'body';
-  throw new UserError(
-    `missing required argument: ${missing} (string) is needed to create a trigger; to update one, pass its slug`,
-  );
 }
 
 async function createTrigger(
@@ -113,16 +100,9 @@ async function createTrigger(
   input: TriggerInput & { name: string; body: string },
 ) {
   const { name, body } = input;
-  const slug = slugFromName(name) || `trigger-${deps.randomHex(2)}`;
+  const slug = newSlug(deps, 'trigger', name);
   const trigger: AgentTrigger = {
-    apiVersion: API_VERSION,
-    kind: AgentTriggers.kind,
-    metadata: {
-      namespace: agent.namespace,
-      name: childName(agent.name, slug),
-      labels: { [LABEL_AGENT]: agent.name },
-      annotations: { [ANNOTATION_REQUESTED_BY]: caller.keyPrefix },
-    },
+    ...newChild(deps, AgentTriggers, caller, { agent, slug }),
     spec: {
       agent: agent.name,
       name,
@@ -214,13 +194,9 @@ async function patchTrigger(
     const patched = await kubeCall(deps, (signal) =>
       deps.api.patch(AgentTriggers, ref, { metadata, spec }, { type: 'merge', signal }),
     );
-    return { trigger: projectTrigger(patched), confirmed: await passBarrier(deps, patched) };
+    return { trigger: projectTrigger(patched), confirmed: await passBarrier(deps, AgentTriggers, patched) };
   } catch (error) {
     if (isNotFound(error)) throw new UserError('trigger not found: it was deleted meanwhile');
     throw error;
   }
-}
-
-function passBarrier(deps: TriggerDeps, trigger: AgentTrigger): Promise<boolean> {
-  return deps.barrier.passed({ kind: AgentTriggers.kind, resourceVersion: trigger.metadata.resourceVersion ?? '' });
 }
