@@ -1,5 +1,6 @@
 import * as fc from 'fast-check';
 import { makeEntry, makeFinishedRun } from '../../test/builders/archive-entries.js';
+import type { RunParts } from '../../test/builders/archive-entries.js';
 import { parseHead, parseRun, toRow } from './rows.js';
 
 describe('a run as a row of the archive', () => {
@@ -51,7 +52,7 @@ describe('a run as a row of the archive', () => {
         usageFinal: true,
         provider: 'boxwright',
         model: 'scripted',
-        transcript: { state: 'archived', chunks: 0, bytes: 0 },
+        transcript: { state: 'archived', chunks: 0, bytes: 0, messages: 2 },
       },
     });
   });
@@ -75,6 +76,28 @@ describe('a run as a row of the archive', () => {
     const row = toRow(makeEntry(makeFinishedRun('greeter-1', { status: kept })));
     expect(parseHead(row.head).status).toMatchObject(kept);
     expect([row.claimed, row.waits]).toEqual([true, true]);
+  });
+
+  describe('counts the messages, since heads have no texts', () => {
+    const input = { encoding: 'gzip' as const, bytes: 5000, sha256: 'ab' };
+    const countOf = (status: NonNullable<RunParts['status']>, spec: object = {}) => {
+      const run = makeFinishedRun('greeter-1', { status, spec });
+      return parseHead(toRow(makeEntry(run)).head).status?.transcript?.messages;
+    };
+    const transcript = (state: 'full' | 'expired' | 'archived', chunks: number, messages?: number) => ({
+      transcript: { state, chunks, bytes: 10, ...(messages === undefined ? {} : { messages }) },
+    });
+
+    it.each([
+      ['as the gateway did', transcript('full', 2, 6), {}, 6],
+      ['with the output where the agent said nothing else', transcript('full', 2, 1), {}, 2],
+      ['as before the transcript was taken', transcript('archived', 0, 6), { message: undefined, input }, 6],
+      ['as input and output without a transcript', transcript('expired', 0, 0), {}, 2],
+      ['not where an earlier gateway did not', transcript('full', 2), {}, undefined],
+      ['not where the input is known to earlier rows only', transcript('expired', 0, 0), { message: undefined, input }, undefined],
+    ])('%s', (_what, status, spec, count) => {
+      expect(countOf(status, spec)).toBe(count);
+    }); // prettier-ignore
   });
 
   it('says that the transcript had expired before', () => {

@@ -4,6 +4,7 @@
  */
 import type { AgentRun } from '../api/v1alpha1/agent-run.js';
 import { acceptedAt, sessionIdOf } from '../api/names.js';
+import { hasInput, messageCount } from '../transcript/said.js';
 import type { ArchiveEntry } from './types.js';
 
 export interface RunRow {
@@ -55,7 +56,7 @@ export function toRow({ run, workspace, box, agentUid, sessionTitle }: ArchiveEn
     resourceVersion,
     head: JSON.stringify(headOf(run, sessionTitle)),
     texts: JSON.stringify(texts),
-    hasInput: message !== undefined || input?.data !== undefined,
+    hasInput: hasInput(run),
     claimed: run.status?.claim !== undefined,
     waits: run.status?.pending !== undefined,
   };
@@ -70,7 +71,9 @@ function headOf(run: AgentRun, sessionTitle: string | undefined): AgentRun {
   const { message: _message, input: _input, ...spec } = run.spec;
   const { output: _output, conditions: _conditions, ...status } = run.status ?? { phase: 'running' };
   const transcript = status.transcript ?? { state: 'full' as const, chunks: 0, bytes: 0 };
+  const { messages: _written, ...stored } = transcript;
   const state = transcript.state === 'expired' ? transcript.state : 'archived';
+  const messages = countOf(run);
   return {
     apiVersion: run.apiVersion,
     kind: run.kind,
@@ -81,8 +84,16 @@ function headOf(run: AgentRun, sessionTitle: string | undefined): AgentRun {
       ...(creationTimestamp === undefined ? {} : { creationTimestamp }),
     },
     spec: { ...spec, ...(sessionTitle === undefined ? {} : { sessionTitle }) },
-    status: { ...status, transcript: { ...transcript, state } },
+    status: { ...status, transcript: { ...stored, state, ...(messages === undefined ? {} : { messages }) } },
   };
+}
+
+/**
+ * Messages of the archived run. Readers of a head see no texts, so that the count is made here; undefined when only the texts
+ * can tell: an input that retention removed may be there from an earlier write.
+ */
+function countOf(run: AgentRun): number | undefined {
+  return hasInput(run) || run.status?.transcript?.state === 'archived' ? messageCount(run) : undefined;
 }
 
 /** A head as it was stored. */

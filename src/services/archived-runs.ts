@@ -11,7 +11,7 @@ import type { Transcript } from '../transcript/chunk-store.js';
 import { kubeCall } from './scope.js';
 import type { ScopeDeps } from './scope.js';
 import { UserError } from './user-error.js';
-import { projectRun } from './views.js';
+import { projectArchivedRun } from './views.js';
 import type { AgentView, RunView } from './views.js';
 
 export type ArchiveDeps = Pick<ScopeDeps, 'archive' | 'caches' | 'clock'>;
@@ -44,7 +44,7 @@ export async function withArchived(
 ): Promise<MergedRuns> {
   const { found, incomplete } = await readArchive(deps, agent, read);
   const known = new Set(live.map(({ uid }) => uid));
-  const gone = found.map(projectRun).filter(({ uid }) => !known.has(uid));
+  const gone = found.map(projectArchivedRun).filter(({ uid }) => !known.has(uid));
   return { runs: [...live, ...gone], archived: new Set(gone.map(({ uid }) => uid)), incomplete };
 }
 

@@ -3,6 +3,7 @@ import { AgentRuns } from '../api/v1alpha1/agent-run.js';
 import type { AgentRun } from '../api/v1alpha1/agent-run.js';
 import type { RunEvent } from '../protocol/run.js';
 import { readTranscript } from '../transcript/chunk-store.js';
+import { agentText } from '../transcript/said.js';
 import type { ArchivedSession } from '../archive/types.js';
 import { ARCHIVE_AWAY_NOTE, findArchived, readArchive, readArchivedTranscript, withArchived } from './archived-runs.js';
 import type { FromArchive, MergedRuns } from './archived-runs.js';
@@ -10,6 +11,8 @@ import { INDEX, orUndefined } from './caches.js';
 import type { Caller } from './key-check.js';
 import { pendingOfSession } from './pending.js';
 import type { PendingRecord } from './pending.js';
+import { readPage } from './message-pages.js';
+import type { PageQuery } from './message-pages.js';
 import { inputOf } from './runs.js';
 import { byAcceptance, compare, findAgent, isShown, kubeCall, sessionRuns } from './scope.js';
 import type { ScopeDeps } from './scope.js';
@@ -19,8 +22,6 @@ import type { AgentView, RunView } from './views.js';
 
 /** Longest text of a message in get_session, in characters. */
 export const MAX_SESSION_TEXT = 4_000;
-/** Runs whose transcripts are read at the same time. */
-const RUNS_AT_ONCE = 8;
 
 /** The Session record. */
 export interface SessionRecord {
@@ -146,14 +147,14 @@ export interface SessionMessage {
   at: string;
 }
 
-export interface MessageQuery {
+export interface MessageQuery extends PageQuery {
   sessionId: string;
-  limit: number;
-  /** Messages to leave out, counted from the newest. */
-  offset: number;
 }
 
-/** The result of get_session. One GET and the chunks of the transcript for each run that is needed, newest first. */
+/**
+ * The result of get_session. One GET and the chunks of the transcript for each run of the page; runs before it cost nothing
+ * once they have ended.
+ */
 export async function getSession(deps: ScopeDeps, caller: Caller, id: string, query: MessageQuery) {
   const agent = await findAgent(deps, caller, id);
   const { runs, archived, incomplete } = await allRuns(deps, agent, query.sessionId);
@@ -162,14 +163,12 @@ export async function getSession(deps: ScopeDeps, caller: Caller, id: string, qu
       'session not found: this agent has no session with this sessionId; list_sessions shows the latest',
     );
   }
-  const end = query.offset + query.limit;
-  // One more than asked for tells whether there is a next page.
-  const read = (run: RunView) => messagesOf(deps, agent, run, archived.has(run.uid));
-  const newestFirst = await newestMessages(runs, end + 1, read);
+  const read = async (run: RunView) => (await messagesOf(deps, agent, run, archived.has(run.uid))).reverse();
+  const { messages, more } = await readPage(runs.toReversed(), query, read);
   return {
     ...record(query.sessionId, runs),
-    messages: newestFirst.slice(query.offset, end).reverse(),
-    nextOffset: newestFirst.length > end ? end : null,
+    messages,
+    nextOffset: more ? query.offset + query.limit : null,
     ...(incomplete ? { note: ARCHIVE_AWAY_NOTE } : {}),
   };
 }
@@ -181,21 +180,6 @@ async function allRuns(deps: ScopeDeps, agent: AgentView, sessionId: string): Pr
     archive.session(scope, sessionId, signal),
   );
   return { ...merged, runs: merged.runs.sort(byAcceptance) };
-}
-
-/** At least `wanted` messages of the session, newest first, unless it has fewer. */
-async function newestMessages(
-  runs: readonly RunView[],
-  wanted: number,
-  read: (run: RunView) => Promise<SessionMessage[]>,
-): Promise<SessionMessage[]> {
-  const messages: SessionMessage[] = [];
-  for (let last = runs.length; last > 0 && messages.length < wanted; last -= RUNS_AT_ONCE) {
-    const batch = runs.slice(Math.max(0, last - RUNS_AT_ONCE), last).reverse();
-    const ofRuns = await Promise.all(batch.map(read));
-    messages.push(...ofRuns.flatMap((ofRun) => ofRun.reverse()));
-  }
-  return messages;
 }
 
 /** The messages of one run, oldest first; none when it was removed meanwhile. */
@@ -227,9 +211,10 @@ export function runMessages(run: AgentRun, events: readonly RunEvent[]): Session
   const said = events.flatMap((event) => (event.type === 'message' ? [event] : []));
   const heard = said.find(({ message }) => message.role === 'user');
   const input = heard?.message.role === 'user' ? heard.message.text : inputOf(run);
-  const answers = said.flatMap(({ message, at }) =>
-    message.role === 'assistant' && message.text !== '' ? [{ text: message.text, at: isoTime(at) }] : [],
-  );
+  const answers = events.flatMap((event) => {
+    const answer = agentText(event);
+    return answer === undefined ? [] : [{ text: answer.text, at: isoTime(answer.at) }];
+  });
   const output = run.status?.output;
   if (answers.length === 0 && output !== undefined && output !== '') {
     answers.push({ text: output, at: isoTime(run.status?.finishedAt ?? createdAt) });

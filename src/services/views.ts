@@ -22,6 +22,7 @@ import type { Box } from '../api/v1alpha1/box.js';
 import type { FoldedTotals, Provider } from '../api/v1alpha1/common.js';
 import type { Connector } from '../api/v1alpha1/connector.js';
 import type { Workspace } from '../api/v1alpha1/workspace.js';
+import { messageCount } from '../transcript/said.js';
 import { sessionTitleOf } from './session-title.js';
 
 interface View {
@@ -180,6 +181,8 @@ export interface RunView extends View {
   pending: RunPending | undefined;
   /** Stored size of the message, for the backlog budget (DESIGN 8). */
   inputBytes: number;
+  /** How many messages get_session shows of it; undefined while it works, and when only its transcript can tell. */
+  messages: number | undefined;
 }
 
 export interface ApiKeyView extends View {
@@ -403,7 +406,13 @@ export function projectRun(run: AgentRun): RunView {
     claimed: status?.claim !== undefined,
     pending: status?.pending,
     inputBytes: storedInputBytes(run),
+    messages: messageCount(run),
   };
+}
+
+/** The head of a run that is in the archive only: without its texts, which were counted when it was stored. */
+export function projectArchivedRun(head: AgentRun): RunView {
+  return { ...projectRun(head), messages: head.status?.transcript?.messages };
 }
 
 /** Stored size of the message of a run: of the text in the object, or of the compressed input. */

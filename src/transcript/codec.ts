@@ -11,6 +11,7 @@ import {
   type AgentRunChunk,
 } from '../api/v1alpha1/agent-run-chunk.js';
 import { RunEvent } from '../protocol/run.js';
+import { agentTexts } from './said.js';
 import { cutJson, cutUtf8 } from './text.js';
 
 const compress = promisify(gzip);
@@ -28,6 +29,8 @@ export interface EncodedChunk {
   sha256: string;
   /** gzip, base64. */
   data: string;
+  /** Texts of the agent in the content. */
+  agentTexts: number;
 }
 
 /** Events in the form in which a chunk holds them; may be larger than a chunk allows. */
@@ -40,6 +43,7 @@ export async function encodeEvents(events: readonly RunEvent[]): Promise<Encoded
     stored: packed.length,
     sha256: createHash('sha256').update(text).digest('hex'),
     data: packed.toString('base64'),
+    agentTexts: agentTexts(events),
   };
 }
 

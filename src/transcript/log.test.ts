@@ -47,7 +47,35 @@ test('what is too large for one chunk is split in order', async () => {
     chunks: chunks.length,
     bytes: chunks.reduce((sum, { bytes }) => sum + bytes, 0),
     storedBytes: chunks.reduce((sum, { data }) => sum + data.length, 0),
+    messages: 1,
   });
+});
+
+test('messages are the input and what the agent said, each once, also after a take-over', async () => {
+  const api = new RecordingApi();
+  const log = new TranscriptLog(api, OWNER);
+  const first = [userMessage(1, 'hello'), assistantMessage(2, 'I look.'), assistantMessage(3, ''), toolEvent(4)];
+  await log.append(first);
+  expect(log.summary.messages).toBe(2);
+
+  const other = await TranscriptLog.load(api, OWNER, false);
+  expect(other.summary.messages).toBe(2);
+  await other.append([...first, assistantMessage(5, 'Found it.')]);
+  expect(other.summary.messages).toBe(3);
+
+  // The first one finds the chunk of the other in its place.
+  await log.close([assistantMessage(5, 'Found it.'), assistantMessage(6, 'Done.'), outputEvent(7, 'Done.')]);
+  expect(log.summary).toMatchObject({ chunks: 3, messages: 4 });
+});
+
+test('what found no room is no message', async () => {
+  const api = new RecordingApi();
+  const log = new TranscriptLog(api, OWNER);
+  for (let seq = 1; seq <= 30; seq++) await log.append([assistantMessage(seq, 'on it')]);
+  expect(log.summary).toMatchObject({ state: 'truncated', chunks: 22, messages: 23 });
+
+  await log.close([assistantMessage(31, 'the end'), outputEvent(32, 'the end')]);
+  expect(log.summary).toMatchObject({ chunks: 23, messages: 24 });
 });
 
 test('a report of nothing new makes no chunk', async () => {

@@ -16,6 +16,7 @@ import {
   type TranscriptOwner,
   type WriteChunkResult,
 } from './chunk-store.js';
+import { agentTexts } from './said.js';
 
 /** Chunks and inflated bytes that only the end of a run may use. */
 export const CLOSING_CHUNKS = 2;
@@ -37,6 +38,8 @@ export interface TranscriptSummary {
   bytes: number;
   /** As stored: compressed, in base64. */
   storedBytes: number;
+  /** The input of the run, and the texts of the agent in the chunks. */
+  messages: number;
 }
 
 export class TranscriptLog {
@@ -48,6 +51,7 @@ export class TranscriptLog {
   #chunks = 0;
   #bytes = 0;
   #storedBytes = 0;
+  #agentTexts = 0;
   #truncated = false;
   #hasOutput = false;
 
@@ -81,6 +85,7 @@ export class TranscriptLog {
       chunks: this.#chunks,
       bytes: this.#bytes,
       storedBytes: this.#storedBytes,
+      messages: 1 + this.#agentTexts,
     };
   }
 
@@ -148,6 +153,7 @@ export class TranscriptLog {
     this.#chunks += 1;
     this.#bytes += part.bytes;
     this.#storedBytes += part.data.length;
+    this.#agentTexts += part.agentTexts;
     this.#acknowledge(part.events);
     return true;
   }
@@ -174,6 +180,7 @@ export class TranscriptLog {
       this.#truncated = true;
       return;
     }
+    this.#agentTexts += agentTexts(events);
     const [first] = events;
     if (first !== undefined && first.seq > this.#ack + 1) this.#truncated = true;
     // An event that was cut to fit its chunk stands alone in it and no longer equals what the runner sends again.

@@ -37,7 +37,7 @@ class ArchiveWorld {
         usage: { steps: 1, inputTokens: 10, outputTokens: 5, totalTokens: 15, costUsd: '0.000123' },
         provider: 'boxwright',
         model: 'scripted',
-        transcript: { state: 'full', chunks: 1, bytes: 100 },
+        transcript: { state: 'full', chunks: 1, bytes: 100, messages: 2 },
       },
     });
     const said = [userMessage(1, `hello ${name}`), toolEvent(2), assistantMessage(3, `answer ${name} in full`)];
@@ -279,6 +279,16 @@ describe('get_session', () => {
     for (const name of ['greeter-1', 'greeter-2']) await world.archiveAndRemove(name);
     await world.mcp.call('get_session', SESSION);
     expect(world.mcp.requests()).toEqual(['get agentruns', 'get agentrunchunks']);
+  });
+
+  it('reads no run in front of the page, neither here nor there', async () => {
+    const world = await talk();
+    for (const name of ['greeter-1', 'greeter-2']) await world.archiveAndRemove(name);
+    world.archive.calls.length = 0;
+    const { payload } = await world.mcp.call('get_session', { ...SESSION, limit: 2, offset: 4 });
+    expect(payload).toMatchObject({ messages: [{ runId: 'greeter-1' }, { runId: 'greeter-1' }], nextOffset: null });
+    expect(world.mcp.requests()).toEqual([]);
+    expect(world.archive.calls).toEqual(['session', 'find', 'chunks']);
   });
 
   it('shows what the cluster has and says so while the archive is away', async () => {

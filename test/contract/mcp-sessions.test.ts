@@ -19,13 +19,18 @@ interface Turn {
   status?: Partial<NonNullable<AgentRun['status']>>;
   /** What the agent said, one after the other; null = no transcript. */
   said?: string[] | null;
+  /** Whether the gateway counted its messages; earlier ones did not. */
+  counts?: boolean;
 }
+
+const counted = (counts: boolean, said: string[]) => (counts ? { messages: 1 + said.length } : {});
 
 const at = (minute: number, seconds = 0) =>
   new Date(Date.parse('2026-05-01T08:00:00Z') + minute * 60_000 + seconds * 1000).toISOString();
 
 /** A finished run with its transcript. */
-async function seedTurn(name: string, { minute, spec = {}, status = {}, said = [`answer of ${name}`] }: Turn) {
+async function seedTurn(name: string, turn: Turn) {
+  const { minute, spec = {}, status = {}, said = [`answer of ${name}`], counts = true } = turn;
   const message = `question of ${name}`;
   const run = harness.seedRun('acme-box', name, {
     spec: {
@@ -38,7 +43,7 @@ async function seedTurn(name: string, { minute, spec = {}, status = {}, said = [
       phase: 'done',
       finishedAt: at(minute, 30),
       output: said?.at(-1) ?? 'from the status',
-      ...(said === null ? {} : { transcript: { state: 'full', chunks: 1, bytes: 10 } }),
+      ...(said === null ? {} : { transcript: { state: 'full', chunks: 1, bytes: 10, ...counted(counts, said) } }),
       ...status,
     },
   });
@@ -146,9 +151,13 @@ describe('get_session', () => {
     ]);
   });
 
-  test('pages backwards from the newest message', async () => {
+  test.each([
+    ['counted', () => true],
+    ['not counted', () => false],
+    ['counted in part, as during an upgrade', (n: number) => n > 5],
+  ])('pages backwards from the newest message; runs are %s', async (_what, counts) => {
     for (let n = 1; n <= 12; n++) {
-      await seedTurn(`greeter-${n}`, { minute: n, spec: n === 1 ? {} : { sessionId: 's-greeter-1' } });
+      await seedTurn(`greeter-${n}`, { minute: n, spec: ofSession(n), counts: counts(n) });
     }
     const seen: string[] = [];
     for (let offset: unknown = 0; offset !== null;) {
@@ -165,13 +174,43 @@ describe('get_session', () => {
     expect(seen).toEqual(expected.flat());
   });
 
-  test('reads no more runs than a page needs', async () => {
+  const ofSession = (n: number) => (n === 1 ? {} : { sessionId: 's-greeter-1' });
+
+  async function requestsOf(page: { limit: number; offset?: number }, counts = true) {
     for (let n = 1; n <= 30; n++) {
-      await seedTurn(`greeter-${n}`, { minute: n, spec: n === 1 ? {} : { sessionId: 's-greeter-1' } });
+      // The seventh run has no transcript, the ninth is longer than others.
+      const more = n === 22 ? { said: ['I look.', 'I look again.', 'Found.'] } : n === 24 ? { said: null } : {};
+      await seedTurn(`greeter-${n}`, { minute: n, spec: ofSession(n), counts, ...more });
     }
     harness.api.clearRecords();
-    await get({ sessionId: 's-greeter-1', limit: 4 });
-    expect(harness.requests().filter((request) => request === 'get agentruns')).toHaveLength(8);
+    const { payload } = await get({ sessionId: 's-greeter-1', ...page });
+    const runs = harness.requests().filter((request) => request === 'get agentruns').length;
+    const chunks = harness.requests().filter((request) => request === 'get agentrunchunks').length;
+    const shown = (payload['messages'] as { text: string }[]).map(({ text }) => text);
+    return { runs, chunks, requests: harness.requests().length, shown, nextOffset: payload['nextOffset'] };
+  }
+
+  test('reads no more runs than a page needs', async () => {
+    expect(await requestsOf({ limit: 4 })).toMatchObject({ runs: 2, chunks: 2, requests: 4, nextOffset: 4 });
+  });
+
+  test('a page far back costs as much as the first one: the runs before it are not read', async () => {
+    expect(await requestsOf({ limit: 4, offset: 51 })).toEqual({
+      runs: 3, chunks: 3, requests: 6, nextOffset: 55,
+      shown: ['answer of greeter-4', 'question of greeter-5', 'answer of greeter-5', 'question of greeter-6'],
+    }); // prettier-ignore
+  });
+
+  test('the last page knows that it is the last one', async () => {
+    expect(await requestsOf({ limit: 4, offset: 58 })).toMatchObject({ requests: 4, nextOffset: null });
+  });
+
+  test('a page behind the end reads nothing', async () => {
+    expect(await requestsOf({ limit: 4, offset: 500 })).toMatchObject({ requests: 0, shown: [], nextOffset: null });
+  });
+
+  test('runs whose transcripts were not counted are read up to the page', async () => {
+    expect(await requestsOf({ limit: 4, offset: 50 }, false)).toMatchObject({ runs: 29, nextOffset: 54 });
   });
 
   test('cuts long texts between characters', async () => {

@@ -29,7 +29,7 @@ const done = (more: Partial<NonNullable<AgentRun['status']>> = {}): NonNullable<
   usage: { steps: 2, inputTokens: 30, outputTokens: 12, totalTokens: 42, costUsd: '0.001500' },
   output: 'Hello!',
   finishedAt: '2026-05-01T10:00:05.250Z',
-  transcript: { state: 'full', chunks: 1, bytes: 10 },
+  transcript: { state: 'full', chunks: 1, bytes: 10, messages: 2 },
   ...more,
 });
 
@@ -178,6 +178,25 @@ const COSTS: [string, string[]][] = [
   ],
   ['remove_template_agent', ['get agenttemplates', 'get agenttemplateparts', 'patch agenttemplates']],
 ];
+
+/** Pages far back: what stands before them costs nothing. */
+const PAGES: [string, object, string[]][] = [
+  ['get_session', { limit: 2, offset: 100 }, ['get agentruns', 'get agentrunchunks']],
+  ['get_session', { limit: 2, offset: 250 }, []],
+];
+
+describe('pages', () => {
+  test.each(PAGES)('%s with %j costs %j', async (name, page, requests) => {
+    seedRunAndTrigger();
+    for (let second = 10; second <= 59; second++) {
+      const spec = { sessionId: 's-greeter-1', createdAt: `2026-05-01T10:01:${second}.000Z` };
+      harness.seedRun('acme-box', `greeter-${second}`, { spec, status: done() });
+    }
+    harness.api.clearRecords();
+    expect((await harness.call(name, { ...goodArguments()[name], ...page })).isError).toBe(false);
+    expect(harness.requests()).toEqual(requests);
+  });
+});
 
 describe('every tool', () => {
   test('has its costs here', () => {

@@ -255,7 +255,7 @@ test('a short run: claim, model call, heartbeat, finish cost two status writes a
     output: 'hello',
     usage: { steps: 1, costUsd: '0.000000' },
     usageFinal: true,
-    transcript: { state: 'full', chunks: 1 },
+    transcript: { state: 'full', chunks: 1, messages: 2 },
   });
   expect(await readTranscript(server.api, run)).toEqual({ events, state: 'full' });
   expect((await call(gateway, pod, 'finish', { epoch: 1, events, outcome })).json).toEqual({ phase: 'done' });

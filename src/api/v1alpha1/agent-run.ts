@@ -247,6 +247,11 @@ export const AgentRunStatus = z.object({
       chunks: z.int().min(0).max(24).describe('Number of AgentRunChunks.'),
       bytes: z.int().min(0).describe('Their size before compression.'),
       storedBytes: z.int().min(0).optional().describe('Their size as stored: compressed, in base64.'),
+      messages: z
+        .int()
+        .min(0)
+        .optional()
+        .describe('Number of messages in the transcript: the input, and every text of the agent.'),
     })
     .optional()
     .describe('Where the steps, tool calls and messages are.'),

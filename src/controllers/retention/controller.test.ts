@@ -54,7 +54,7 @@ function finished(clock: FakeClock, name: string, hours: number, parts: Partial<
       phase: 'done',
       usageFinal: true,
       finishedAt: new Date(clock.now() - hours * HOUR).toISOString(),
-      transcript: { state: 'full', chunks: 2, bytes: 900, storedBytes: 600 },
+      transcript: { state: 'full', chunks: 2, bytes: 900, storedBytes: 600, messages: 5 },
     },
   });
 }
@@ -112,7 +112,7 @@ describe('retention', () => {
     ]);
     const run = api.peek(AgentRuns, `${NAMESPACE}/old`);
     expect(run?.spec.input).toEqual({ encoding: 'gzip', bytes: 9000, sha256: 'aa' });
-    expect(run?.status?.transcript).toEqual({ state: 'expired', chunks: 0, bytes: 0, storedBytes: 0 });
+    expect(run?.status?.transcript).toEqual({ state: 'expired', chunks: 0, bytes: 0, storedBytes: 0, messages: 0 });
     expect(acted).toEqual(['expire box-bytes']);
     await pass();
     expect(writes()).toEqual([]);
@@ -192,7 +192,11 @@ describe('retention', () => {
       api.seed(AgentRuns, finished(clock, name, hours));
     await pass();
     expect(stored).toEqual(['gone with 2 chunks', 'old with 2 chunks']);
-    expect(api.peek(AgentRuns, `${NAMESPACE}/old`)?.status?.transcript?.state).toBe('archived');
+    // Its messages are still there to be read.
+    expect(api.peek(AgentRuns, `${NAMESPACE}/old`)?.status?.transcript).toMatchObject({
+      state: 'archived',
+      messages: 5,
+    });
   });
 
   it('deletes nothing that the archive could not store', async () => {

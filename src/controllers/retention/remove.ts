@@ -55,7 +55,9 @@ export class Remover {
       const transcript = run.status?.transcript;
       if (transcript === undefined || chunksOf(run) === 0) return;
       const state = archived === 'stored' ? 'archived' : 'expired';
-      const gone = { ...transcript, state, chunks: 0, bytes: 0, storedBytes: 0 };
+      // What is in the archive still counts as said.
+      const messages = archived === 'stored' ? transcript.messages : 0;
+      const gone = { ...transcript, state, chunks: 0, bytes: 0, storedBytes: 0, messages };
       const body = { metadata: { resourceVersion }, status: { transcript: gone } };
       await this.deps.api.patch(AgentRuns, ref, body, { type: 'merge', subresource: 'status', signal });
     } catch (error) {

@@ -37,7 +37,7 @@ test('a short run makes two status writes and one chunk, and no read', async () 
     output: 'done',
     usage: { steps: 1, inputTokens: 2, totalTokens: expect.any(Number), costUsd: '0.000000' },
     usageFinal: true,
-    transcript: { state: 'full', chunks: 1, bytes: expect.any(Number) },
+    transcript: { state: 'full', chunks: 1, bytes: expect.any(Number), messages: 2 },
     finishedAt: '2026-01-01T00:00:02.500Z',
     duration: '2.5s',
     claim: { podUid: pod.podUid },
@@ -123,7 +123,7 @@ test('the outcome of the controller wins; usage and transcript of this pod are a
     reason: 'OOMKilled',
     usage: { steps: 1 },
     usageFinal: true,
-    transcript: { chunks: 1 },
+    transcript: { chunks: 1, messages: 2 },
   });
   expect(world.api.writes.map(({ resource }) => resource)).toEqual(['agentruns/status']);
   expect(gateway.gateway.served.size).toBe(0);
