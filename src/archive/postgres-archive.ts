@@ -7,7 +7,7 @@ import { Database, NoTablesError } from './database.js';
 import type { DatabaseOptions } from './database.js';
 import { parseHead, parseRun, toRow } from './rows.js';
 import type { RunRow } from './rows.js';
-import { LATEST_SESSIONS, SESSION_PARTS, WAITING_SESSIONS, toSession } from './session-queries.js';
+import { LATEST_SESSIONS, OF_AGENT, SESSION_PARTS, WAITING_SESSIONS, toSession } from './session-queries.js';
 import type { SessionRow } from './session-queries.js';
 import { ArchiveUnavailableError, MAX_SESSION_RUNS } from './types.js';
 import type {
@@ -27,7 +27,6 @@ const PURGE_BATCH = 200;
 /** Between two attempts to make the tables. */
 const PREPARE_AGAIN_MS = 10_000;
 
-const OF_AGENT = 'workspace = $1 and box = $2 and agent_uid = $3';
 const LATEST_FIRST = 'created_at desc, name desc';
 
 const SQL = {

@@ -2,7 +2,8 @@
 import { parseHead } from './rows.js';
 import type { ArchivedSession } from './types.js';
 
-const OF_AGENT = 'workspace = $1 and box = $2 and agent_uid = $3';
+/** The runs of one agent. */
+export const OF_AGENT = 'workspace = $1 and box = $2 and agent_uid = $3';
 
 /**
  * Ids of the $5 sessions that ended last, without $4. It walks the index from the newest run and jumps over the sessions that
@@ -35,10 +36,10 @@ export const WAITING_SESSIONS = `
   )
   order by finished_at desc, uid desc limit $5`;
 
-/** What is there of the sessions $4, without the runs $5. */
+/** What is there of the sessions $4, in this order, without the runs $5. */
 export const SESSION_PARTS = `
   select wanted.session_id, known.runs, known.created_at, known.updated_at, opening.head as first, closing.head as last
-  from unnest($4::text[]) as wanted (session_id)
+  from unnest($4::text[]) with ordinality as wanted (session_id, place)
   cross join lateral (
     select count(*)::integer as runs, min(created_at) as created_at, max(greatest(created_at, finished_at)) as updated_at
     from boxwright_runs where ${OF_AGENT} and session_id = wanted.session_id and uid <> all($5::text[])
@@ -52,7 +53,8 @@ export const SESSION_PARTS = `
     select head from boxwright_runs
     where ${OF_AGENT} and session_id = wanted.session_id and uid <> all($5::text[]) and claimed
     order by created_at desc, name desc limit 1
-  ) closing on true`;
+  ) closing on true
+  order by wanted.place`;
 
 export interface SessionRow {
   session_id: string;
