@@ -1,17 +1,16 @@
 /** The step of an Agent that gives it its volume, and says in condition WorkspacePersistent what came out of it. */
 import { isDeepStrictEqual } from 'node:util';
-import { setCondition } from '../../api/conditions.js';
 import { objectKey } from '../../api/meta.js';
 import { boxNamespace, boxOfNamespace } from '../../api/names.js';
 import type { Box } from '../../api/v1alpha1/box.js';
 import type { Cache, KubeApi } from '../../kube/types.js';
 import type { Clock } from '../../runtime/clock.js';
-import { isoNow } from '../../runtime/clock.js';
 import { CONTINUE, continueAndRequeueAfter } from '../../runtime/steps.js';
 import type { StepResult } from '../../runtime/steps.js';
 import { all } from '../common/controller-part.js';
 import { BY_NAMESPACE } from '../common/informers.js';
 import type { AgentView } from '../common/informers.js';
+import { showCondition } from '../common/ready.js';
 import { desiredClaim, makeClaim } from '../workspace-volume/claim.js';
 import { claimNameOf, volumeOf } from '../workspace-volume/plan.js';
 import type { VolumePlan } from '../workspace-volume/plan.js';
@@ -96,13 +95,6 @@ function refused(message: string): Shown {
 }
 
 function showPlan(draft: AgentView, { use, reason, message }: Shown, clock: Clock): void {
-  const { generation } = draft.metadata;
-  const input = {
-    type: WORKSPACE_PERSISTENT,
-    status: use === 'claim' ? ('True' as const) : ('False' as const),
-    reason,
-    message,
-    ...(generation === undefined ? {} : { observedGeneration: generation }),
-  };
-  draft.status = { ...draft.status, conditions: setCondition(draft.status?.conditions, input, isoNow(clock)) };
+  const status = use === 'claim' ? 'True' : 'False';
+  showCondition(draft, { type: WORKSPACE_PERSISTENT, status, reason, message }, clock);
 }

@@ -2,8 +2,7 @@
  * The step of a Box that lets a Job probe its network (DESIGN 7, Egress) and keeps condition NetworkEnforced. The verdict
  * and what it stands on are in the status, so that another controller goes on where this one stopped.
  */
-import { findCondition, setCondition } from '../../api/conditions.js';
-import type { ConditionInput } from '../../api/conditions.js';
+import { findCondition } from '../../api/conditions.js';
 import { LABEL_NETWORK_PROBE } from '../../api/labels.js';
 import type { Box } from '../../api/v1alpha1/box.js';
 import { Jobs, Pods } from '../../kube/core-types.js';
@@ -14,6 +13,7 @@ import { isoNow } from '../../runtime/clock.js';
 import { continueAndRequeueAfter } from '../../runtime/steps.js';
 import type { StepResult } from '../../runtime/steps.js';
 import { deleteObjects } from '../common/delete-objects.js';
+import { showCondition } from '../common/ready.js';
 import type { BoxDependencies, BoxInputs } from './dependencies.js';
 import {
   NETWORK_ENFORCED,
@@ -46,7 +46,8 @@ export async function probeNetwork(
   if (draft.status?.networkProbe?.digest !== digest) {
     // What was found about other policies is forgotten: it must not stand again when somebody changes them back.
     draft.status = { ...draft.status, networkProbe: undefined };
-    set(deps, draft, probing('a pod is trying what the network lets pass; this takes a minute at most'));
+    const message = 'a pod is trying what the network lets pass; this takes a minute at most';
+    showCondition(draft, probing(message), deps.clock);
   }
   const plan = planProbe({
     now: deps.clock.now(),
@@ -101,7 +102,7 @@ async function readSettings(
     const why = error instanceof Error ? error.message : String(error);
     deps.log.warn({ box: draft.metadata.name, err: error }, 'network probe cannot start');
     if (findCondition(draft.status?.conditions, NETWORK_ENFORCED) === undefined) {
-      set(deps, draft, probing(`the probe of the network cannot start: ${why}`));
+      showCondition(draft, probing(`the probe of the network cannot start: ${why}`), deps.clock);
     }
     return undefined;
   }
@@ -113,7 +114,7 @@ async function readVerdict(
   signal: AbortSignal,
 ): Promise<void> {
   const verdict = verdictOf(await podOf(deps, job, signal), namespace);
-  if (!keepsEarlierVerdict(draft, digest, verdict)) set(deps, draft, conditionOf(verdict));
+  if (!keepsEarlierVerdict(draft, digest, verdict)) showCondition(draft, conditionOf(verdict), deps.clock);
   const probedAt = isoNow(deps.clock);
   draft.status = { ...draft.status, networkProbe: { digest, jobUid: job.uid, probedAt, result: verdict.result } };
   deps.log.info({ box: draft.metadata.name, result: verdict.result }, 'network probed');
@@ -126,10 +127,4 @@ async function podOf(
 ): Promise<Pod | undefined> {
   const { items } = await api.list(Pods, { namespace, labelSelector: LABEL_NETWORK_PROBE, signal });
   return items.find((pod) => ownedBy(pod, uid));
-}
-
-function set({ clock }: BoxDependencies, draft: Box, condition: ConditionInput): void {
-  const { generation } = draft.metadata;
-  const input = { ...condition, ...(generation === undefined ? {} : { observedGeneration: generation }) };
-  draft.status = { ...draft.status, conditions: setCondition(draft.status?.conditions, input, isoNow(clock)) };
 }

@@ -1,5 +1,6 @@
-/** The condition Ready, in the same way for every kind. */
+/** The condition Ready and others, in the same way for every kind. */
 import { setCondition } from '../../api/conditions.js';
+import type { ConditionInput } from '../../api/conditions.js';
 import type { ObjectMeta } from '../../api/meta.js';
 import type { Condition } from '../../api/v1alpha1/common.js';
 import type { Clock } from '../../runtime/clock.js';
@@ -20,13 +21,13 @@ export interface Conditioned {
 
 /** Sets Ready in the draft's status: True, or False with the reason. */
 export function setReady(draft: Conditioned, notReady: NotReady | undefined, clock: Clock): void {
+  const { reason, message } = notReady ?? { reason: READY, message: '' };
+  showCondition(draft, { type: READY, status: notReady === undefined ? 'True' : 'False', reason, message }, clock);
+}
+
+/** Sets a condition in the draft's status, about the generation of the draft. */
+export function showCondition(draft: Conditioned, condition: ConditionInput, clock: Clock): void {
   const { generation } = draft.metadata;
-  const input = {
-    type: READY,
-    status: notReady === undefined ? ('True' as const) : ('False' as const),
-    reason: notReady?.reason ?? READY,
-    message: notReady?.message ?? '',
-    ...(generation === undefined ? {} : { observedGeneration: generation }),
-  };
+  const input = { ...condition, ...(generation === undefined ? {} : { observedGeneration: generation }) };
   draft.status = { ...draft.status, conditions: setCondition(draft.status?.conditions, input, isoNow(clock)) };
 }
