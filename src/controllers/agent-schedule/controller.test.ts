@@ -112,6 +112,16 @@ function setUp(options: Options = {}) {
 const runName = (attempt = 0, tick = TICK) =>
   tickRunName(HMAC_KEY, { agent: 'news', scheduleUid: 'uid-schedule', tick, attempt });
 
+/** Somebody else's run under the name of the tick. */
+function seedForeignRun(api: RecordingApi): void {
+  api.seed(AgentRuns, {
+    apiVersion: API_VERSION,
+    kind: 'AgentRun',
+    metadata: { name: runName(), namespace: NAMESPACE },
+    spec: { agent: 'news', message: 'mine' },
+  });
+}
+
 describe('a schedule', () => {
   test('waits for its tick, showing when it comes, and sleeps at most five minutes', async () => {
     const { reconcile, schedule, runs, api, clock } = setUp();
@@ -233,12 +243,7 @@ describe('a schedule', () => {
   test('takes the next attempt when somebody else’s run has the name', async () => {
     const { api, at, reconcile, runs } = setUp();
     await reconcile();
-    api.seed(AgentRuns, {
-      apiVersion: API_VERSION,
-      kind: 'AgentRun',
-      metadata: { name: runName(), namespace: NAMESPACE },
-      spec: { agent: 'news', message: 'mine' },
-    });
+    seedForeignRun(api);
     await at(TICK);
     expect(runs().map(({ metadata }) => metadata.name)).toEqual([runName(), runName(1)]);
   });
@@ -397,12 +402,7 @@ describe('a full backlog', () => {
   test('a run of somebody else with the name of the tick does not let it through', async () => {
     const { api, at, backlog, reconcile, runs } = setUp();
     await reconcile();
-    api.seed(AgentRuns, {
-      apiVersion: API_VERSION,
-      kind: 'AgentRun',
-      metadata: { name: runName(), namespace: NAMESPACE },
-      spec: { agent: 'news', message: 'mine' },
-    });
+    seedForeignRun(api);
     backlog.full = 'agent';
     await at(TICK);
     expect(runs()).toHaveLength(1);

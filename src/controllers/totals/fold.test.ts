@@ -177,15 +177,13 @@ interface Attempt {
   otherAt: number;
 }
 
-const attempts = fc.array(
-  fc.record({
-    run: fc.nat(2),
-    failAt: fc.integer({ min: 0, max: 20 }),
-    afterWrite: fc.boolean(),
-    otherAt: fc.integer({ min: 0, max: 20 }),
-  }),
-  { maxLength: 12 },
-);
+const ATTEMPT = {
+  run: fc.nat(2),
+  failAt: fc.integer({ min: 0, max: 20 }),
+  afterWrite: fc.boolean(),
+  otherAt: fc.integer({ min: 0, max: 20 }),
+};
+const attempts = fc.array(fc.record(ATTEMPT), { maxLength: 12 });
 
 class Crash extends Error {}
 
@@ -242,6 +240,13 @@ async function sweepAll(api: RecordingApi): Promise<void> {
   }
 }
 
+/** One attempt that may die at a call, and the sweep after it. */
+async function foldUnreliably(api: RecordingApi, run: AgentRun, flaky: ReturnType<typeof unreliable>): Promise<void> {
+  const folder = new Folder(flaky, () => Promise.resolve('acme'));
+  await tolerate(folder.fold(run, SIGNAL).then(() => new RunWriter(flaky, systemClock).release(run, SIGNAL)));
+  await sweepAll(api);
+}
+
 describe('folding with crashes, a second controller and old caches', () => {
   it('counts every run exactly once in every owner', async () => {
     await fc.assert(
@@ -256,10 +261,7 @@ describe('folding with crashes, a second controller and old caches', () => {
             await tolerate(foldAndRelease(api, folderOf(api), run));
             await sweepAll(api);
           };
-          const flaky = unreliable(api, attempt, other);
-          const folder = new Folder(flaky, () => Promise.resolve('acme'));
-          await tolerate(folder.fold(run, SIGNAL).then(() => new RunWriter(flaky, systemClock).release(run, SIGNAL)));
-          await sweepAll(api);
+          await foldUnreliably(api, run, unreliable(api, attempt, other));
         }
         for (const run of runs) await foldAndRelease(api, folderOf(api), run);
         await sweepAll(api);
@@ -286,16 +288,7 @@ function usedRun(index: number): AgentRun {
   return { ...run, metadata: kept, status: { ...run.status, claim } } as AgentRun;
 }
 
-const events = fc.array(
-  fc.record({
-    what: fc.constantFrom('deletedByHand', 'folded'),
-    run: fc.nat(2),
-    failAt: fc.integer({ min: 0, max: 20 }),
-    afterWrite: fc.boolean(),
-    otherAt: fc.integer({ min: 0, max: 20 }),
-  }),
-  { maxLength: 16 },
-);
+const events = fc.array(fc.record({ what: fc.constantFrom('deletedByHand', 'folded'), ...ATTEMPT }), { maxLength: 16 });
 
 describe('runs that people delete, at any time', () => {
   it('leave base and live runs adding up to the same at every moment, and the sums of days and months right', async () => {
@@ -324,10 +317,7 @@ describe('runs that people delete, at any time', () => {
           if (what === 'deletedByHand') await deleteByHand(run);
           else if (run.metadata.deletionTimestamp !== undefined) {
             const other = async () => tolerate(foldAndRelease(api, folderOf(api), run));
-            const flaky = unreliable(api, attempt, other);
-            const folder = new Folder(flaky, () => Promise.resolve('acme'));
-            await tolerate(folder.fold(run, SIGNAL).then(() => new RunWriter(flaky, systemClock).release(run, SIGNAL)));
-            await sweepAll(api);
+            await foldUnreliably(api, run, unreliable(api, attempt, other));
           }
           expectWhole();
         }
