@@ -74,6 +74,13 @@ test('nothing goes back while a model call is in flight, and none begins while s
   expect([state.writes, served.call]).toEqual([0, call]);
 
   delete served.call;
+  const late = budgets.giveBack(served);
+  // Begins while the budget is looked up.
+  served.call = call;
+  await late;
+  expect([state.writes, served.call]).toEqual([0, call]);
+
+  delete served.call;
   const going = budgets.giveBack(served);
   await Promise.resolve();
   await Promise.resolve();

@@ -54,7 +54,8 @@ export class RunBudgets {
    * asks anew. Nothing happens while a model call is in flight.
    */
   async giveBack(served: ServedRun): Promise<void> {
-    if (served.call !== undefined || (await this.#budgetOf(served)) === undefined) return;
+    const budget = await this.#budgetOf(served);
+    if (budget === undefined || served.call !== undefined) return;
     // A model call that began now would count with what is given back.
     const busy = { open: undefined, abort: () => undefined };
     served.call = busy;
