@@ -11,7 +11,7 @@ import { lastOfSession } from '../services/caches.js';
 import type { ApiCaches } from '../services/caches.js';
 import type { KeyedWaiter } from '../services/keyed-waiter.js';
 import type { OwnRuns } from '../services/own-runs.js';
-import type { RunDeps } from '../services/runs.js';
+import type { RunDeps, StartDeps } from '../services/runs.js';
 import type { ScopeDeps } from '../services/scope.js';
 import { findStartedRun, startRun } from '../services/start-run.js';
 import type { StartRunDeps, StartRunRequest } from '../services/start-run.js';
@@ -27,7 +27,7 @@ export interface ToolServices {
   triggers: TriggerDeps;
   runs: RunDeps;
   skills: ChildDeps;
-  schedules: ChildDeps & Pick<RunDeps, 'backlogExceeded' | 'reserve'>;
+  schedules: ChildDeps & StartDeps;
   templates: TemplateDeps;
   /** For test_trigger: a test fires exactly as the URL does. */
   fire: FireDeps;
@@ -52,31 +52,18 @@ export function createToolServices(options: ToolServicesOptions): ToolServices {
   const { caches, api, clock, barrier, keyring, publicUrl, liveRuns } = options;
   const scope = { caches, api, clock, archive: options.archive };
   const randomHex = (bytes: number) => randomBytes(bytes).toString('hex');
-  const backlogExceeded: RunDeps['backlogExceeded'] = (agent) => exceededBacklog(liveRuns, agent);
+  const startRun = boundStartRun(options);
+  const start: StartDeps = { clock, startRun, backlogExceeded: (agent) => exceededBacklog(liveRuns, agent) };
   return {
     scope,
     agents: { ...scope, barrier, waiter: options.agentWaiter, randomHex },
     triggers: { ...scope, barrier, keyring, publicUrl, randomHex },
-    runs: {
-      ...scope,
-      barrier,
-      waiter: options.runWaiter,
-      backlogExceeded,
-      reserve: liveRuns.reserve,
-    },
+    runs: { ...scope, ...start, barrier, waiter: options.runWaiter },
     skills: { ...scope, barrier, randomHex },
-    schedules: { ...scope, barrier, randomHex, backlogExceeded, reserve: liveRuns.reserve },
-    templates: {
-      ...scope,
-      barrier,
-      waiter: options.agentWaiter,
-      randomHex,
-      keyring,
-      backlogExceeded,
-      startRun: boundStartRun(options),
-    },
+    schedules: { ...scope, ...start, barrier, randomHex },
+    templates: { ...scope, ...start, barrier, waiter: options.agentWaiter, randomHex, keyring },
     fire: {
-      startRun: boundStartRun(options),
+      startRun,
       findStartedRun: (request) => findStartedRun({ api, clock }, request),
       backlog: liveRuns,
       clock,
@@ -84,7 +71,7 @@ export function createToolServices(options: ToolServicesOptions): ToolServices {
   };
 }
 
-/** {@link startRun} as the trigger URL uses it. */
+/** {@link startRun} as the tools and the trigger URL use it. */
 export function boundStartRun({
   caches,
   api,

@@ -7,6 +7,7 @@ import type { AgentRef } from '../api/names.js';
 import { AgentRuns, MAX_MESSAGE_BYTES } from '../api/v1alpha1/agent-run.js';
 import type { AgentRun } from '../api/v1alpha1/agent-run.js';
 import type { RunEvent } from '../protocol/run.js';
+import type { Clock } from '../runtime/clock.js';
 import { readTranscript } from '../transcript/chunk-store.js';
 import {
   ARCHIVE_AWAY_NOTE,
@@ -18,7 +19,7 @@ import {
 } from './archived-runs.js';
 import { backlogError } from './backlog-budget.js';
 import type { BacklogScope } from './backlog-budget.js';
-import { INDEX, lastOfSession, orUndefined } from './caches.js';
+import { INDEX, orUndefined } from './caches.js';
 import type { Caller } from './key-check.js';
 import {
   DNS_LABEL,
@@ -33,10 +34,9 @@ import {
   sessionRuns,
 } from './scope.js';
 import type { ScopeDeps } from './scope.js';
-import { ACKNOWLEDGE_MS, startRun } from './start-run.js';
-import type { StartedRun } from './start-run.js';
+import { ACKNOWLEDGE_MS } from './start-run.js';
+import type { StartRunRequest, StartedRun } from './start-run.js';
 import { bounded } from './bounded.js';
-import type { ReserveRun } from './own-runs.js';
 import { pendingOfRun } from './pending.js';
 import type { PendingRecord } from './pending.js';
 import { UserError } from './user-error.js';
@@ -49,12 +49,18 @@ import type { WriteBarrier } from './write-barrier.js';
 /** How long cancel_run waits for the end of the run (tools.md 4). */
 export const CANCEL_WAIT_MS = 10_000;
 
-export interface RunDeps extends ScopeDeps {
-  barrier: WriteBarrier;
-  waiter: RunWaiter;
+/** What a tool needs to start a run. */
+export interface StartDeps {
+  clock: Clock;
   /** Whose budget of waiting runs a further run of the agent would exceed (DESIGN 8). */
   backlogExceeded(agent: AgentRef): BacklogScope | undefined;
-  reserve: ReserveRun;
+  /** {@link startRun} with its dependencies bound. */
+  startRun(request: StartRunRequest, signal: AbortSignal): Promise<StartedRun>;
+}
+
+export interface RunDeps extends ScopeDeps, StartDeps {
+  barrier: WriteBarrier;
+  waiter: RunWaiter;
 }
 
 /** The Run record of spec 2, without output. */
@@ -284,23 +290,21 @@ export function refuseInactive(agent: AgentView): void {
 }
 
 function acceptMessage(deps: RunDeps, caller: Caller, agent: AgentView, input: Message): Promise<StartedRun> {
-  const scope = deps.backlogExceeded({ box: agent.box, agent: agent.name });
-  if (scope !== undefined) throw backlogError(scope);
-  const start = {
-    api: deps.api,
-    clock: deps.clock,
-    lastOfSession: (namespace: string, session: string) => lastOfSession(deps.caches.AgentRun, namespace, session),
-    reserve: deps.reserve,
-  };
-  const request = {
+  return acceptRun(deps, {
     agent: { box: agent.box, agent: agent.name },
     agentUid: agent.uid,
     message: input.message,
-    trigger: { origin: 'api' as const },
+    trigger: { origin: 'api' },
     ...(input.sessionId === undefined ? { sessionTitle: input.message } : { sessionId: input.sessionId }),
     actor: caller.keyPrefix,
-  };
-  return bounded(deps.clock, ACKNOWLEDGE_MS, (signal) => startRun(start, request, signal));
+  });
+}
+
+/** Starts a run for a tool; the API server gets 15 seconds (spec 8). Beyond the budget of waiting runs a {@link UserError}. */
+export function acceptRun(deps: StartDeps, request: StartRunRequest): Promise<StartedRun> {
+  const scope = deps.backlogExceeded(request.agent);
+  if (scope !== undefined) throw backlogError(scope);
+  return bounded(deps.clock, ACKNOWLEDGE_MS, (signal) => deps.startRun(request, signal));
 }
 
 const SESSION_NOT_FOUND =

@@ -9,14 +9,11 @@ import { nextTick, timingProblem } from '../schedule/timing.js';
 import type { Timing } from '../schedule/timing.js';
 import { createChild, deleteChild, newChild, newSlug, passBarrier, textsToCreate } from './agent-children.js';
 import type { ChildDeps } from './agent-children.js';
-import { backlogError } from './backlog-budget.js';
-import { bounded } from './bounded.js';
 import type { Caller } from './key-check.js';
-import { refuseInactive } from './runs.js';
-import type { RunDeps } from './runs.js';
+import { acceptRun, refuseInactive } from './runs.js';
+import type { StartDeps } from './runs.js';
 import { findAgent, findSchedule, kubeCall, refuseGitOps, schedulesOf, slugNotFound } from './scope.js';
 import type { ScopeDeps } from './scope.js';
-import { ACKNOWLEDGE_MS, startRun } from './start-run.js';
 import { UserError } from './user-error.js';
 import { isoTime, projectSchedule } from './views.js';
 import type { AgentView, ScheduleView } from './views.js';
@@ -214,28 +211,18 @@ function knownDate({ runAt, timezone }: ScheduleView): string | undefined {
 }
 
 /** The result of run_schedule_now: one write. The clock's own runs go on as they would. */
-export async function runScheduleNow(
-  deps: ChildDeps & Pick<RunDeps, 'backlogExceeded' | 'reserve'>,
-  caller: Caller,
-  id: string,
-  slug: string,
-) {
+export async function runScheduleNow(deps: ChildDeps & StartDeps, caller: Caller, id: string, slug: string) {
   const agent = await findAgent(deps, caller, id);
   const schedule = await findSchedule(deps, agent, slug);
   refuseInactive(agent);
-  const ref = { box: agent.box, agent: agent.name };
-  const scope = deps.backlogExceeded(ref);
-  if (scope !== undefined) throw backlogError(scope);
-  const request = {
-    agent: ref,
+  const started = await acceptRun(deps, {
+    agent: { box: agent.box, agent: agent.name },
     agentUid: agent.uid,
     message: schedule.body,
-    trigger: { origin: 'schedule' as const, name: schedule.slug, uid: schedule.uid },
+    trigger: { origin: 'schedule', name: schedule.slug, uid: schedule.uid },
     sessionTitle: `schedule: ${schedule.slug}`,
     actor: caller.keyPrefix,
-  };
-  const starter = { api: deps.api, clock: deps.clock, lastOfSession: () => undefined, reserve: deps.reserve };
-  const started = await bounded(deps.clock, ACKNOWLEDGE_MS, (signal) => startRun(starter, request, signal));
+  });
   await deps.barrier.passed({ kind: AgentRuns.kind, resourceVersion: started.resourceVersion });
   return { runId: started.runId, sessionId: started.sessionId };
 }

@@ -7,6 +7,7 @@ import { MAX_MESSAGE_BYTES } from '../api/v1alpha1/agent-run.js';
 import type { Clock } from '../runtime/clock.js';
 import { exceededBacklog } from '../services/backlog-budget.js';
 import type { BacklogReader, BacklogScope } from '../services/backlog-budget.js';
+import { bounded } from '../services/bounded.js';
 import { ACKNOWLEDGE_MS, StartRunError } from '../services/start-run.js';
 import type { StartRunRequest, StartedRun } from '../services/start-run.js';
 import { MAX_SHOWN_BYTES, renderPayloadBlock } from './payload-block.js';
@@ -64,15 +65,12 @@ export async function fireTrigger(request: FireRequest, deps: FireDeps): Promise
     const earlier = await earlierRun(request, deps);
     return earlier === undefined ? { fired: false, cause: `backlog_${scope}` } : { fired: true, ...earlier };
   }
-  const timeout = new AbortController();
-  const cancel = deps.clock.after(ACKNOWLEDGE_MS, () => timeout.abort());
+  const run = triggeredRun(request);
   try {
-    return { fired: true, ...(await deps.startRun(triggeredRun(request), timeout.signal)) };
+    return { fired: true, ...(await bounded(deps.clock, ACKNOWLEDGE_MS, (signal) => deps.startRun(run, signal))) };
   } catch (error) {
     if (!(error instanceof StartRunError)) throw error;
     return { fired: false, cause: TURNED_AWAY[error.kind], error };
-  } finally {
-    cancel();
   }
 }
 

@@ -5,18 +5,15 @@ import type { AgentTemplate } from '../../api/v1alpha1/agent-template.js';
 import { INDEX, LISTED, orUndefined } from '../caches.js';
 import type { AgentDeps } from '../agents.js';
 import type { Caller } from '../key-check.js';
-import { DNS_LABEL, kubeCall } from '../scope.js';
+import type { StartDeps } from '../runs.js';
+import { DNS_LABEL, compare, kubeCall } from '../scope.js';
 import type { ScopeDeps } from '../scope.js';
-import type { StartRunRequest, StartedRun } from '../start-run.js';
 import type { TriggerDeps } from '../triggers.js';
 import { UserError } from '../user-error.js';
 import { projectTemplate } from '../views.js';
 import type { TemplateView } from '../views.js';
-import type { RunDeps } from '../runs.js';
 
-export interface TemplateDeps extends AgentDeps, Pick<TriggerDeps, 'keyring'>, Pick<RunDeps, 'backlogExceeded'> {
-  startRun(request: StartRunRequest, signal: AbortSignal): Promise<StartedRun>;
-}
+export type TemplateDeps = AgentDeps & Pick<TriggerDeps, 'keyring'> & StartDeps;
 
 /** Spec 1.7: templates are for accounts with an expert sandbox; asked before anything else. */
 export function expectExpertSandbox({ caches }: Pick<ScopeDeps, 'caches'>, caller: Caller): void {
@@ -94,9 +91,5 @@ export function templatesIn({ caches }: Pick<ScopeDeps, 'caches'>, caller: Calle
   const found = { own, published: listed, all: [...own, ...foreign] }[scope];
   return found
     .filter(({ deleting }) => !deleting)
-    .sort((a, b) => compareTexts(b.createdAt, a.createdAt) || compareTexts(templateIdOf(a), templateIdOf(b)));
-}
-
-function compareTexts(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0;
+    .sort((a, b) => compare(b.createdAt, a.createdAt) || compare(templateIdOf(a), templateIdOf(b)));
 }
