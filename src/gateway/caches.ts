@@ -2,7 +2,7 @@
 import { LABEL_RUN } from '../api/labels.js';
 import type { KubeObject } from '../api/meta.js';
 import { AgentMemories } from '../api/v1alpha1/agent-memory.js';
-import { AgentRuns, type AgentRun } from '../api/v1alpha1/agent-run.js';
+import { AgentRuns } from '../api/v1alpha1/agent-run.js';
 import { AgentSkills } from '../api/v1alpha1/agent-skill.js';
 import { Agents } from '../api/v1alpha1/agent.js';
 import { Boxes } from '../api/v1alpha1/box.js';
@@ -35,11 +35,12 @@ import {
   type NoteView,
   type RunJobView,
   type RunPodView,
+  type RunView,
   type SkillView,
 } from './views.js';
 
 export interface GatewayCaches {
-  runs: Informer<AgentRun>;
+  runs: Informer<RunView>;
   pods: Informer<RunPodView>;
   jobs: Informer<RunJobView>;
   agents: Informer<AgentView>;

@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { Provider } from '../api/v1alpha1/common.js';
 import { archiveUrl } from '../archive/config.js';
+import { maxFinishedRuns } from '../config/max-finished-runs.js';
 import { resyncSeconds } from '../config/resync.js';
 import { cidrList } from '../config/cidrs.js';
 import { GATEWAY_PORT, INTERNAL_PORT } from '../protocol/pod.js';
@@ -67,6 +68,7 @@ export const GatewayConfig = z.object({
     .default('boxwright-model-prices')
     .describe('ConfigMap of the installation with prices beside and instead of the built-in ones; it may be missing.'),
   archiveUrl,
+  maxFinishedRuns,
   clusterCidrs: cidrList.describe(
     'Ranges of nodes, pods and services that MCP servers of users must not be in, separated by commas; private ranges are refused anyway.',
   ),

@@ -5,6 +5,9 @@ import type { WebClient } from '../net/web-client.js';
 import type { Logger } from '../observability/logger.js';
 import type { HttpMetrics } from '../observability/metrics.js';
 import type { Clock } from '../runtime/clock.js';
+import { countLiveRuns } from '../services/backlog.js';
+import { countableRuns } from '../services/live-runs.js';
+import { OwnRuns } from '../services/own-runs.js';
 import { AbilitiesReader } from './agent-tools/abilities.js';
 import { AgentCalls } from './agent-tools/agent-calls.js';
 import { AgentTools } from './agent-tools/agent-tools.js';
@@ -48,6 +51,8 @@ export interface GatewayDeps {
   clock: Clock;
   metrics: GatewayMetrics;
   httpMetrics: HttpMetrics;
+  /** Finished runs that retention leaves in the cluster; the default of the installation when absent. */
+  maxFinishedRuns?: number | undefined;
   /** True while the process stops. */
   isDraining: () => boolean;
   log: Logger;
@@ -85,7 +90,7 @@ export function createGateway(deps: GatewayDeps): Gateway {
       lock,
       agents: caches.agents,
       abilities,
-      calls: new AgentCalls({ api, store, clock, runs: caches.runs, agents: caches.agents, budgets }),
+      calls: new AgentCalls({ ...shared, api, runs: caches.runs, agents, budgets, backlog: backlogOf(deps) }),
       memory: new MemoryTools(notes),
       skills: new SkillTools({ api, skills: caches.skills }),
       self: new SelfTools({ api, clock }),
@@ -119,6 +124,11 @@ export function createGateway(deps: GatewayDeps): Gateway {
   });
   metrics.trackServed(() => served.size);
   return { handler, watch, served };
+}
+
+/** Live runs, with those that this pod has started and its cache does not show yet. */
+function backlogOf({ caches: { runs }, maxFinishedRuns, clock }: GatewayDeps): OwnRuns {
+  return new OwnRuns(countLiveRuns(countableRuns(runs), maxFinishedRuns), runs, clock);
 }
 
 /** Connections of runs to MCP servers. */

@@ -1,6 +1,7 @@
 /** Metrics of the gateway. Labels are words from closed lists, never ids (DESIGN 7). */
 import { Counter, Gauge, type Registry } from 'prom-client';
 import type { RunPhase } from '../api/v1alpha1/agent-run.js';
+import { BACKLOG_SCOPES, type BacklogScope } from '../services/backlog-budget.js';
 import type { McpKind } from './mcp/server-list.js';
 
 export type ReviewResult = 'accepted' | 'rejected' | 'failed' | 'limited';
@@ -16,6 +17,8 @@ export interface GatewayMetrics {
   called(provider: string, result: CallResult): void;
   /** A message to an MCP server. */
   relayed(kind: McpKind, result: CallResult): void;
+  /** The backlog budget had no room for the run of a call_agent. */
+  turnedAway(scope: BacklogScope): void;
   /** Runs that this pod serves, read at every scrape. */
   trackServed(count: () => number): void;
 }
@@ -39,6 +42,13 @@ export function createGatewayMetrics(registry: Registry): GatewayMetrics {
     'kind',
     'result',
   ]);
+  const turnedAway = counter(
+    'boxwright_gateway_agent_calls_turned_away_total',
+    'Calls of agents by agents that the backlog budget turned away, by the budget that is used up.',
+    ['scope'],
+  );
+  // An alert sees a rise only of what was there before.
+  for (const scope of BACKLOG_SCOPES) turnedAway.inc({ scope }, 0);
   return {
     claimed: () => claims.inc(),
     finished: (phase, reason) => finishes.inc({ phase, reason }),
@@ -47,6 +57,7 @@ export function createGatewayMetrics(registry: Registry): GatewayMetrics {
     reviewed: (result) => reviews.inc({ result }),
     called: (provider, result) => calls.inc({ provider, result }),
     relayed: (kind, result) => relayed.inc({ kind, result }),
+    turnedAway: (scope) => turnedAway.inc({ scope }),
     trackServed: (count) =>
       void new Gauge({
         name: 'boxwright_gateway_runs_served',

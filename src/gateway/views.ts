@@ -15,7 +15,7 @@ import type { Provider } from '../api/v1alpha1/common.js';
 import type { Connector } from '../api/v1alpha1/connector.js';
 import { controllerOwner } from '../kube/owner-references.js';
 import type { Job, Pod } from '../kube/core-types.js';
-import { isGitOps } from '../services/views.js';
+import { isGitOps, storedInputBytes } from '../services/views.js';
 
 /** Index of runs: `namespace/sessionId`. */
 export const RUNS_BY_SESSION = 'session';
@@ -30,8 +30,19 @@ export const RUNS_BY_PARENT = 'parent';
 /** Index of agents: namespace. */
 export const AGENTS_BY_NAMESPACE = 'namespace';
 
+/** An AgentRun as the gateway keeps it, and the size of what it leaves out. */
+export type RunView = AgentRun & {
+  /** Stored size of message and input of a run that has not ended: it counts in the backlog budget. */
+  liveInputBytes?: number;
+};
+
+/** What is written back of a view. */
+export function runOf({ liveInputBytes: _bytes, ...run }: RunView): AgentRun {
+  return run;
+}
+
 /** A run without its compressed input; of a finished one only what histories and late calls need. */
-export function projectRun(run: AgentRun): AgentRun {
+export function projectRun(run: AgentRun): RunView {
   // Items of a list may come without kind; a status write needs it.
   const base = { apiVersion: API_VERSION, kind: AgentRuns.kind, metadata: slimMeta(run.metadata) };
   if (!isTerminal(run)) {
@@ -40,6 +51,7 @@ export function projectRun(run: AgentRun): AgentRun {
       input === undefined ? undefined : { encoding: input.encoding, bytes: input.bytes, sha256: input.sha256 };
     return {
       ...base,
+      liveInputBytes: storedInputBytes(run),
       spec: slim === undefined ? spec : { ...spec, input: slim },
       ...(run.status === undefined ? {} : { status: run.status }),
     };

@@ -3,7 +3,6 @@ import { Boxes } from '../api/v1alpha1/box.js';
 import type { KubeObject } from '../api/meta.js';
 import { createChildRunController } from '../controllers/agent-run/children.js';
 import { createRunControllers } from '../controllers/agent-run/controller.js';
-import { countableRuns } from '../controllers/agent-run/live-runs.js';
 import type { RunMetrics } from '../controllers/agent-run/metrics.js';
 import { jobInformer, nodeInformer, podInformer, runInformer } from '../controllers/agent-run/views.js';
 import type { ArchiveMetrics } from '../archive/metrics.js';
@@ -41,7 +40,10 @@ import type { Cache, Informer, InformerOptions, KubeApi } from '../kube/types.js
 import type { Logger } from '../observability/logger.js';
 import type { Clock } from '../runtime/clock.js';
 import { exceededBacklog } from '../services/backlog-budget.js';
+import type { BacklogMetrics } from '../services/backlog-metrics.js';
 import { countLiveRuns } from '../services/backlog.js';
+import { countableRuns } from '../services/live-runs.js';
+import { OwnRuns } from '../services/own-runs.js';
 
 export type InformerFactory = <T extends KubeObject, P>(options: InformerOptions<T, P>) => Informer<P>;
 
@@ -82,7 +84,7 @@ export interface ControllerPartsDependencies {
   config: ControllerConfig;
   clock: Clock;
   log: Logger;
-  metrics: { runs: RunMetrics; retention: RetentionMetrics; schedules: ScheduleMetrics };
+  metrics: { runs: RunMetrics; retention: RetentionMetrics; schedules: ScheduleMetrics; backlog: BacklogMetrics };
   /** Absent when the installation has none. */
   archive?: ArchiveAccess | undefined;
 }
@@ -100,7 +102,9 @@ export function createControllerParts(deps: ControllerPartsDependencies): Contro
   const installation = createInstallationController({ ...common, namespace, gatewayService: config.gatewayService });
   const folder = new Folder(api, (box, signal) => workspaceOf(api, caches.boxes, box, signal));
   const archive = createArchiving(deps);
-  const liveRuns = countLiveRuns(countableRuns(caches.runs), config.retentionMaxFinished);
+  const shownRuns = countLiveRuns(countableRuns(caches.runs), config.retentionMaxFinished);
+  metrics.backlog.track(shownRuns);
+  const liveRuns = new OwnRuns(shownRuns, caches.runs, clock);
   const budgets = new BudgetLedger(caches, clock);
   const runs = createRunControllers({
     ...common,
@@ -128,6 +132,7 @@ export function createControllerParts(deps: ControllerPartsDependencies): Contro
       ...common,
       keyring: () => installation.keyring(),
       backlogExceeded: (agent) => exceededBacklog(liveRuns, agent),
+      reserve: liveRuns.reserve,
       metrics: metrics.schedules,
     }),
     createBudgetController({ api, runs: caches.runs, ledger: budgets }),

@@ -34,6 +34,7 @@ import { Manager } from '../runtime/manager.js';
 import type { Runnable } from '../runtime/manager.js';
 import { createControllerCaches, createControllerParts } from './controller-parts.js';
 import type { ArchiveAccess, ControllerCaches, InformerFactory } from './controller-parts.js';
+import { createBacklogMetrics } from '../services/backlog-metrics.js';
 import { LeaderWork, replayable } from './leader-work.js';
 
 export const CONTROLLER_LEASE = 'boxwright-controller';
@@ -73,6 +74,7 @@ export function createControllerProcess(deps: ControllerProcessDeps): Controller
     runs: createRunMetrics(registry),
     retention: createRetentionMetrics(registry),
     schedules: createScheduleMetrics(registry),
+    backlog: createBacklogMetrics(registry),
   };
   const api = leaderOnlyWrites(deps.api, () => elector.isLeading());
   const work = new LeaderWork({

@@ -50,6 +50,7 @@ export interface GatewayProcessDeps {
     | 'port'
     | 'internalPort'
     | 'clusterCidrs'
+    | 'maxFinishedRuns'
   > &
     ModelSettings;
   api: KubeApi;
@@ -90,6 +91,7 @@ export function createGatewayProcess(deps: GatewayProcessDeps): GatewayProcess {
     clock,
     metrics: createGatewayMetrics(registry),
     httpMetrics: createHttpMetrics(registry),
+    maxFinishedRuns: config.maxFinishedRuns,
     isDraining: () => draining || server.isDraining,
     log,
   });

@@ -37,7 +37,13 @@ export const BACKLOG_LIMITS: BacklogLimits = {
 export const BACKLOG_SCOPES = ['agent', 'box', 'installation'] as const;
 export type BacklogScope = (typeof BACKLOG_SCOPES)[number];
 
-/** The widest budget that has no room for a run of this agent, or undefined. One agent takes at most half of its Box. */
+/** The limit of one budget. One agent takes at most half of its Box. */
+export function backlogLimit(scope: BacklogScope, limits: BacklogLimits = BACKLOG_LIMITS): BacklogCount {
+  if (scope !== 'agent') return limits[scope];
+  return { runs: limits.box.runs / 2, bytes: limits.box.bytes / 2 };
+}
+
+/** The widest budget that has no room for a run of this agent, or undefined. */
 export function exceededBacklog(
   reader: BacklogReader,
   ref: AgentRef,
@@ -45,8 +51,7 @@ export function exceededBacklog(
 ): BacklogScope | undefined {
   if (reader.isFinishedFull() || isFull(reader.installation(), limits.installation)) return 'installation';
   if (isFull(reader.box(ref.box), limits.box)) return 'box';
-  const half: BacklogCount = { runs: limits.box.runs / 2, bytes: limits.box.bytes / 2 };
-  return isFull(reader.agent(ref.box, ref.agent), half) ? 'agent' : undefined;
+  return isFull(reader.agent(ref.box, ref.agent), backlogLimit('agent', limits)) ? 'agent' : undefined;
 }
 
 /** What a caller without room is told first; what to do follows. */

@@ -3,7 +3,7 @@
  * costs no pass over runs and no request. The limits stand in backlog-budget.ts.
  */
 import type { CacheChange } from '../kube/types.js';
-import type { BacklogCount, BacklogReader } from './backlog-budget.js';
+import type { BacklogCount, BacklogReader, BacklogScope } from './backlog-budget.js';
 
 /** What counts of a run. */
 export interface CountedRun {
@@ -22,6 +22,12 @@ export interface RunSource {
   onChange(listener: (change: Pick<CacheChange<CountedRun>, 'key' | 'current'>) => void): () => void;
 }
 
+/** The counts of a cache, and how near they come to a budget. */
+export interface LiveRuns extends BacklogReader {
+  /** The most runs and the most bytes that one agent, one Box or the installation has now. One pass over those that have any. */
+  fullest(scope: BacklogScope): BacklogCount;
+}
+
 /** Retention removes what is above its maximum; this far above it, it may not: those runs ended within the hour. */
 const FINISHED_SLACK = 1.2;
 const DEFAULT_MAX_FINISHED = 50_000;
@@ -32,7 +38,7 @@ const NOTHING: BacklogCount = { runs: 0, bytes: 0 };
  * Counts the runs without an outcome in the cache from now on, and how many have one. A change that is told again counts
  * once: a controller hears of everything anew when it begins to lead.
  */
-export function countLiveRuns(runs: RunSource, maxFinished = DEFAULT_MAX_FINISHED): BacklogReader {
+export function countLiveRuns(runs: RunSource, maxFinished = DEFAULT_MAX_FINISHED): LiveRuns {
   const finished = new Set<string>();
   const live = new Map<string, CountedRun>();
   const counter = new BacklogCounter();
@@ -53,6 +59,7 @@ export function countLiveRuns(runs: RunSource, maxFinished = DEFAULT_MAX_FINISHE
     installation: () => counter.installation,
     box: (box) => counter.box(box),
     agent: (box, agent) => counter.agent(box, agent),
+    fullest: (scope) => counter.fullest(scope),
     isFinishedFull: () => finished.size >= maxFinished * FINISHED_SLACK,
   };
 }
@@ -73,6 +80,16 @@ export class BacklogCounter {
 
   box(box: string): BacklogCount {
     return this.#boxes.get(box) ?? NOTHING;
+  }
+
+  fullest(scope: BacklogScope): BacklogCount {
+    if (scope === 'installation') return this.installation;
+    const most: BacklogCount = { ...NOTHING };
+    for (const { runs, bytes } of (scope === 'box' ? this.#boxes : this.#agents).values()) {
+      most.runs = Math.max(most.runs, runs);
+      most.bytes = Math.max(most.bytes, bytes);
+    }
+    return most;
   }
 
   agent(box: string, agent: string): BacklogCount {

@@ -1,6 +1,7 @@
 /** Settings of the API process (environment `BOXWRIGHT_…`). */
 import { z } from 'zod';
 import { archiveUrl } from '../archive/config.js';
+import { maxFinishedRuns } from '../config/max-finished-runs.js';
 import { resyncSeconds } from '../config/resync.js';
 import { API_PORT, INTERNAL_PORT } from '../protocol/pod.js';
 
@@ -22,12 +23,7 @@ export const ApiConfig = z.object({
   archiveUrl,
   apiPort: port(API_PORT, 'Port of the public side: MCP endpoint and trigger URLs.'),
   internalPort: port(INTERNAL_PORT, 'Port for health, metrics and calls between API pods.'),
-  maxFinishedRuns: z.coerce
-    .number()
-    .int()
-    .min(1)
-    .default(50_000)
-    .describe('Finished runs that retention leaves in the cluster; a fifth above it trigger URLs turn calls away.'),
+  maxFinishedRuns,
   resyncSeconds,
   logLevel: z.enum(['error', 'warn', 'info', 'debug']).default('info').describe('Lowest level of the logs.'),
 });

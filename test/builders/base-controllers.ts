@@ -118,6 +118,7 @@ export async function startBaseControllers(server: TestApiServer): Promise<Runni
       ...common,
       keyring: () => installation.keyring(),
       backlogExceeded: () => undefined,
+      reserve: () => ({ settle: () => undefined }),
       metrics: { turnedAway: () => undefined },
     }),
   ];

@@ -201,6 +201,92 @@ test('five calls of one run are the limit', async () => {
   expect(children()).toHaveLength(5);
 });
 
+const HALF_A_BOX = 32 * 1_048_576;
+
+/** One live run with an input of this size: the backlog budget counts bytes as well. */
+function fill(agent: string, bytes: number, namespace = NAMESPACE): void {
+  pods.world.api.seed(AgentRuns, {
+    apiVersion: '',
+    kind: '',
+    metadata: { name: `${agent}-full`, namespace },
+    spec: { agent, input: { encoding: 'gzip', bytes: 1, sha256: 'x', data: 'x'.repeat(bytes) } },
+    status: { phase: 'running' },
+  });
+}
+
+const turnedAway = () =>
+  pods.gateway.registry.getSingleMetricAsString('boxwright_gateway_agent_calls_turned_away_total');
+
+describe('the budget of waiting and working runs', () => {
+  test.each([
+    ['agent', 'writer', HALF_A_BOX, NAMESPACE],
+    ['box', 'critic', 2 * HALF_A_BOX, NAMESPACE],
+    ['installation', 'stranger', 8 * HALF_A_BOX, 'bw-other'],
+  ])(
+    'of the %s holds for calls: nothing is started, and the caller is told',
+    async (scope, agent, bytes, namespace) => {
+      const pod = await claimed('helper-1');
+      fill(agent, bytes, namespace);
+      expect(await turnedAway()).toContain(`{scope="${scope}"} 0`);
+      for (const [number, wait] of [true, false].entries()) {
+        expect(await call(pod, number + 1, { handle: 'writer', message: 'x', wait })).toEqual({
+          isError: true,
+          result: {
+            error: `the agent was not called: too many runs are waiting (limit of the ${scope}); do without it, or try again later`,
+          },
+        });
+      }
+      expect(children()).toEqual([]);
+      expect(await turnedAway()).toContain(`{scope="${scope}"} 2`);
+    },
+  );
+
+  test('lets a call through that has its run already, on any gateway pod', async () => {
+    const pod = await claimed('helper-1');
+    const input = { handle: 'writer', message: 'x', wait: false };
+    const { result } = await call(pod, 1, input);
+    fill('writer', HALF_A_BOX);
+    const other = pods.world.startGateway();
+    pods.world.removeGatewayPod('gateway-1');
+    const body = { epoch: 1, call: 1, tool: 'call_agent', input };
+    const reply = await pods.world.post(other, runPath(pod.namespace, pod.run, 'tool'), body, pod.token);
+    expect(reply.json['result']).toEqual(result);
+    expect(children()).toHaveLength(1);
+  });
+
+  test('is asked anew when runs have ended', async () => {
+    const pod = await claimed('helper-1');
+    fill('writer', HALF_A_BOX);
+    expect(await call(pod, 1, { handle: 'writer', message: 'x', wait: false })).toMatchObject({ isError: true });
+    pods.world.changeRun('writer-full', { status: { phase: 'done', reason: 'Completed' } });
+    expect(await call(pod, 2, { handle: 'writer', message: 'x', wait: false })).toMatchObject({ isError: false });
+  });
+
+  test('counts a call from before its create', async () => {
+    const callers = [await claimed('helper-1'), await claimed('helper-2'), await claimed('helper-3')];
+    fill('writer', HALF_A_BOX - 1);
+    const { api } = pods.world;
+    const create = api.create.bind(api);
+    let release: () => void = () => undefined;
+    const held = new Promise<void>((resolve) => (release = resolve));
+    api.create = async (...given) => {
+      await held;
+      return await create(...given);
+    };
+    const calls = callers.map((pod) => call(pod, 1, { handle: 'writer', message: 'x', wait: false }));
+    await Promise.race(calls);
+    release();
+    expect((await Promise.all(calls)).filter(({ isError }) => isError === true)).toHaveLength(2);
+    expect(children()).toHaveLength(1);
+  });
+
+  test('needs a size in the view of a run that is not written back', async () => {
+    await claimed('helper-1');
+    const [written] = pods.world.api.writes.filter(({ verb }) => verb === 'replaceStatus');
+    expect(Object.keys(written?.body as object).sort()).toEqual(['apiVersion', 'kind', 'metadata', 'spec', 'status']);
+  });
+});
+
 test('what a webhook run calls came from outside as well', async () => {
   const pod = await claimed('helper-1', { trigger: { origin: 'trigger', name: 'hook', uid: 'u' } });
   await call(pod, 1, { handle: 'writer', message: 'x', wait: false });

@@ -75,6 +75,7 @@ async function startController(clock: Clock) {
     caches: { schedules, agents, runs: { get: () => undefined } },
     keyring: () => KEYRING,
     backlogExceeded: () => undefined,
+    reserve: () => ({ settle: () => undefined }),
     metrics: { turnedAway: () => undefined },
   });
   const controller = new Controller({ ...part, clock, log, backoff: { baseMs: 20, maxMs: 200, jitter: 0.2 } });

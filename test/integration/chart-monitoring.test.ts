@@ -13,6 +13,7 @@ import {
   createKubeMetrics,
   trackReadiness,
 } from '../../src/observability/metrics.js';
+import { createBacklogMetrics } from '../../src/services/backlog-metrics.js';
 import { createWebhookMetrics } from '../../src/webhook/metrics.js';
 import { renderChart } from '../builders/chart.js';
 
@@ -47,6 +48,7 @@ function exported(): Promise<{ name: string; labels: string[] }[]> {
   createRetentionMetrics(registry);
   createScheduleMetrics(registry);
   createToolMetrics(registry);
+  createBacklogMetrics(registry);
   createGatewayMetrics(registry).trackServed(() => 0);
   trackReadiness(registry, () => true);
   const metrics = registry.getMetricsAsArray() as unknown as { name: string; labelNames?: string[] }[];
@@ -95,6 +97,8 @@ describe('monitoring of the chart', () => {
     expect(all.map(({ alert }) => alert)).toEqual([
       'BoxwrightCallsTurnedAway',
       'BoxwrightTicksTurnedAway',
+      'BoxwrightAgentCallsTurnedAway',
+      'BoxwrightBacklogFilling',
       'BoxwrightRunsQueuedTooLong',
       'BoxwrightRetentionOverflow',
       'BoxwrightNoLeader',
@@ -140,9 +144,10 @@ describe('monitoring of the chart', () => {
     const registry = new Registry();
     createWebhookMetrics(registry);
     createScheduleMetrics(registry);
-    const ticks = await registry.getSingleMetricAsString('boxwright_schedule_turned_away_total');
-    for (const scope of ['agent', 'box', 'installation']) {
-      expect(ticks).toContain(`boxwright_schedule_turned_away_total{scope="${scope}"} 0`);
+    createGatewayMetrics(registry);
+    for (const name of ['boxwright_schedule_turned_away_total', 'boxwright_gateway_agent_calls_turned_away_total']) {
+      const tries = await registry.getSingleMetricAsString(name);
+      for (const scope of ['agent', 'box', 'installation']) expect(tries).toContain(`${name}{scope="${scope}"} 0`);
     }
     const text = await registry.getSingleMetricAsString('boxwright_webhook_calls_total');
     for (const outcome of [

@@ -131,6 +131,7 @@ async function startGateway(name: string): Promise<RunningGateway> {
       gatewaySelector: 'app.kubernetes.io/name=boxwright,app.kubernetes.io/component=gateway',
       modelBaseUrls: {},
       clusterCidrs: [],
+      maxFinishedRuns: 50_000,
       modelPricesConfigMap: 'boxwright-model-prices',
       port: 0,
       internalPort: 0,

@@ -5,7 +5,7 @@ import { FakeClock } from '../../../test/builders/fake-clock.js';
 import { RecordingApi } from '../../../test/builders/recording-api.js';
 import type { Cache, CacheChange } from '../../kube/types.js';
 import { countLiveRuns } from '../../services/backlog.js';
-import { countableRuns } from './live-runs.js';
+import { countableRuns } from '../../services/live-runs.js';
 import { runInformer } from './views.js';
 import type { RunView } from './views.js';
 

@@ -70,7 +70,11 @@ function setUp(options: Options = {}) {
     },
     ...(options.status === undefined ? {} : { status: options.status }),
   });
-  const backlog: { full: BacklogScope | undefined; turnedAway: BacklogScope[] } = { full: undefined, turnedAway: [] };
+  const backlog: { full: BacklogScope | undefined; turnedAway: BacklogScope[]; places: string[] } = {
+    full: undefined,
+    turnedAway: [],
+    places: [],
+  };
   const controller = () =>
     createAgentScheduleController({
       api,
@@ -85,6 +89,10 @@ function setUp(options: Options = {}) {
       backlogExceeded: (agent) => {
         expect(agent).toEqual({ box: 'lab', agent: 'news' });
         return backlog.full;
+      },
+      reserve: (run) => {
+        backlog.places.push(`${run.box}.${run.agent} ${run.name} ${run.inputBytes}`);
+        return { settle: (end) => backlog.places.push(end) };
       },
       metrics: { turnedAway: (scope) => backlog.turnedAway.push(scope) },
     });
@@ -232,6 +240,7 @@ describe('a schedule', () => {
       },
       keyring: () => KEYRING,
       backlogExceeded: () => undefined,
+      reserve: () => ({ settle: () => undefined }),
       metrics: { turnedAway: () => undefined },
     });
     api.clearRecords();
@@ -407,6 +416,31 @@ describe('a full backlog', () => {
     await at(TICK);
     expect(runs()).toHaveLength(1);
     expect(backlog.turnedAway).toEqual(['agent']);
+  });
+
+  test('a tick has a place in the budget from before its create', async () => {
+    const { api, at, backlog, reconcile } = setUp();
+    await reconcile();
+    const create = api.create.bind(api);
+    api.create = (...given) => {
+      backlog.places.push('create');
+      return create(...given);
+    };
+    await at(TICK);
+    expect(backlog.places).toEqual([`lab.news ${runName()} 15`, 'create', 'stored']);
+  });
+
+  test('a tick whose room another one takes while it reads waits', async () => {
+    const { api, at, backlog, reconcile, runs, fired } = setUp();
+    await reconcile();
+    const get = api.get.bind(api);
+    api.get = (...given) => {
+      backlog.full = 'box';
+      return get(...given);
+    };
+    await at(TICK);
+    expect([runs(), backlog.turnedAway]).toEqual([[], ['box']]);
+    expect(fired()).toMatchObject({ status: 'False', reason: 'BacklogFull' });
   });
 
   test('a date that finds no room is over after the deadline', async () => {

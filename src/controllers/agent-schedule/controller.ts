@@ -42,6 +42,7 @@ export interface AgentScheduleDependencies {
   keyring: () => Keyring | undefined;
   /** The budget that has no room for a run of this agent (DESIGN 8). */
   backlogExceeded: FireDependencies['backlogExceeded'];
+  reserve: FireDependencies['reserve'];
   metrics: ScheduleMetrics;
 }
 
@@ -157,10 +158,12 @@ function fireDeps({
   caches,
   keyring,
   backlogExceeded,
+  reserve,
   metrics,
 }: AgentScheduleDependencies): FireDependencies {
   const { agents, runs } = caches;
-  return { api, clock, agents, runs, keyring, backlogExceeded, turnedAway: (scope) => metrics.turnedAway(scope) };
+  const turnedAway: FireDependencies['turnedAway'] = (scope) => metrics.turnedAway(scope);
+  return { api, clock, agents, runs, keyring, backlogExceeded, reserve, turnedAway };
 }
 
 function sleepUntil(next: number, now: number): number {

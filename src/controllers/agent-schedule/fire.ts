@@ -11,6 +11,7 @@ import { tickRunName } from '../../schedule/run-name.js';
 import { backlogMessage } from '../../services/backlog-budget.js';
 import type { BacklogScope } from '../../services/backlog-budget.js';
 import { bounded } from '../../services/bounded.js';
+import type { ReserveRun } from '../../services/own-runs.js';
 import { ACKNOWLEDGE_MS, RunNameTakenError, StartRunError, startRun } from '../../services/start-run.js';
 import { refOf } from '../common/finalizer.js';
 import { agentIndexValue } from '../common/informers.js';
@@ -29,6 +30,8 @@ export interface FireDependencies {
   keyring: () => Keyring | undefined;
   /** The budget that has no room for a run of this agent (DESIGN 8). */
   backlogExceeded(agent: AgentRef): BacklogScope | undefined;
+  /** Counts a run in that budget from before its create until the cache shows it. */
+  reserve: ReserveRun;
   turnedAway(scope: BacklogScope): void;
 }
 
@@ -64,6 +67,9 @@ export async function fireTick(
   // The cache of a controller that has just taken over may be old: whether the tick was handled is read live.
   if (!(await isCurrent(deps, schedule, signal))) return { kind: 'changed' };
   for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
+    // Other ticks may have taken the room while this one read.
+    const filled = whyFull(deps, schedule, nameOf);
+    if (filled !== undefined) return filled;
     const outcome = await start(deps, schedule, { agentUid: uid, name: nameOf(attempt) }, signal);
     if (outcome !== undefined) return outcome;
   }
@@ -127,7 +133,8 @@ async function start(
     sessionTitle: `schedule: ${slug}`,
     actor: 'schedule',
   };
-  const starter = { api: deps.api, clock: deps.clock, lastOfSession: () => undefined };
+  const { api, clock, reserve } = deps;
+  const starter = { api, clock, reserve, lastOfSession: () => undefined };
   try {
     const started = await bounded(deps.clock, ACKNOWLEDGE_MS, (abort) => startRun(starter, request, abort), signal);
     return { kind: 'fired', runId: started.runId };

@@ -1,6 +1,7 @@
 /**
  * list_agents and call_agent: agents that call agents of their Box (DESIGN 4). The called agent's run is a child of the
- * caller's: at most three deep, never an agent that is at work above, at most five of one run. It shares the caller's budgets.
+ * caller's: at most three deep, never an agent that is at work above, at most five of one run. It shares the caller's budgets, and
+ * the stated budget of waiting and working runs holds for it as for any other (DESIGN 8).
  */
 import { createHash } from 'node:crypto';
 import { boxOfNamespace, callersOf } from '../../api/names.js';
@@ -12,9 +13,23 @@ import type { AgentToolInput } from '../../protocol/agent-tools.js';
 import type { ToolAnswer } from '../../protocol/run.js';
 import { boundedSignal } from '../../runtime/bounded-signal.js';
 import type { Clock } from '../../runtime/clock.js';
+import {
+  backlogMessage,
+  exceededBacklog,
+  type BacklogReader,
+  type BacklogScope,
+} from '../../services/backlog-budget.js';
 import { KeyedWaiter } from '../../services/keyed-waiter.js';
-import { ACKNOWLEDGE_MS, StartRunError, startRun } from '../../services/start-run.js';
+import type { ReserveRun } from '../../services/own-runs.js';
+import {
+  ACKNOWLEDGE_MS,
+  StartRunError,
+  findStartedRun,
+  startRun,
+  type StartRunRequest,
+} from '../../services/start-run.js';
 import type { RunBudgets } from '../budget/run-budgets.js';
+import type { GatewayMetrics } from '../metrics.js';
 import { isCancelRequested } from '../runs/reports.js';
 import type { RunStore } from '../runs/run-store.js';
 import { AGENTS_BY_NAMESPACE, RUNS_BY_PARENT, type AgentView } from '../views.js';
@@ -30,6 +45,9 @@ export interface AgentCallsOptions {
   runs: Pick<Cache<AgentRun>, 'get' | 'byIndex' | 'onChange'>;
   agents: Pick<Cache<AgentView>, 'byIndex'>;
   budgets: Pick<RunBudgets, 'giveBack'>;
+  /** Live runs, with those that this process has started and its cache does not show yet. */
+  backlog: BacklogReader & { reserve: ReserveRun };
+  metrics: Pick<GatewayMetrics, 'turnedAway'>;
 }
 
 export class AgentCalls {
@@ -71,46 +89,41 @@ export class AgentCalls {
     return resultOf(await this.#options.store.fetch({ namespace, name }));
   }
 
-  async #start({ handle, message, wait }: AgentToolInput<'call_agent'>, context: ToolContext): Promise<string> {
-    const { api, clock } = this.#options;
-    const { namespace, run, agent } = context;
-    const target = this.#target(handle.replace(/^@/, ''), context);
+  async #start(input: AgentToolInput<'call_agent'>, context: ToolContext): Promise<string> {
+    const target = this.#target(input.handle.replace(/^@/, ''), context);
     const name = childNameOf(target.name, context);
-    const uid = run.metadata.uid ?? '';
+    const uid = context.run.metadata.uid ?? '';
     const made = this.#made.get(uid) ?? new Set<string>();
     if (made.has(name)) return name;
     this.#expectRoom(name, uid, made);
     await this.#options.budgets.giveBack(context.served);
+    const request = { ...childOf(target, input, context), name };
+    const full = exceededBacklog(this.#options.backlog, request.agent);
+    if (full === undefined) await this.#create(request);
+    else await this.#findInstead(request, full);
+    this.#made.set(uid, made.add(name));
+    return name;
+  }
+
+  async #create(request: StartRunRequest): Promise<void> {
+    const { api, clock, backlog } = this.#options;
     const bound = boundedSignal(clock, ACKNOWLEDGE_MS);
-    const text = `<agent_message from="@${agent.spec.handle ?? agent.name}">\n${message}\n</agent_message>`;
-    const request = {
-      agent: { box: boxOfNamespace(namespace) ?? '', agent: target.name },
-      name,
-      agentUid: target.uid,
-      message: text,
-      trigger: { origin: 'api' as const },
-      sessionTitle: message,
-      actor: `run:${run.metadata.name}`,
-      parent: {
-        name: run.metadata.name,
-        uid,
-        depth: depthOf(run) + 1,
-        agents: [...(run.spec.parent?.agents ?? []), agent.name],
-        callers: [...callersOf(run), { name: run.metadata.name, uid }],
-        waits: wait,
-        ...(isUntrusted(run) ? { untrusted: true } : {}),
-      },
-    };
+    const starter = { api, clock, reserve: backlog.reserve, lastOfSession: () => undefined };
     try {
-      await startRun({ api, clock, lastOfSession: () => undefined }, request, bound.signal);
+      await startRun(starter, request, bound.signal);
     } catch (error) {
       if (error instanceof StartRunError) throw new ToolRefusal(`the agent was not called: ${error.message}`);
       throw error;
     } finally {
       bound.dispose();
     }
-    this.#made.set(uid, made.add(name));
-    return name;
+  }
+
+  /** There is no room: a call that is repeated has its run already, another one is refused. One read. */
+  async #findInstead(request: StartRunRequest & { name: string }, full: BacklogScope): Promise<void> {
+    if ((await findStartedRun(this.#options, request)) !== undefined) return;
+    this.#options.metrics.turnedAway(full);
+    throw new ToolRefusal(`the agent was not called: ${backlogMessage(full)}; do without it, or try again later`);
   }
 
   #expectRoom(name: string, uid: string, made: ReadonlySet<string>): void {
@@ -147,6 +160,32 @@ export class AgentCalls {
     const agents = this.#options.agents.byIndex(AGENTS_BY_NAMESPACE, namespace);
     return agents.filter(({ deleting, installing }) => !deleting && !installing);
   }
+}
+
+/** The run of a call, without its name. */
+function childOf(
+  target: AgentView,
+  { message, wait }: AgentToolInput<'call_agent'>,
+  { namespace, run, agent }: ToolContext,
+): StartRunRequest {
+  const { name, uid = '' } = run.metadata;
+  return {
+    agent: { box: boxOfNamespace(namespace) ?? '', agent: target.name },
+    agentUid: target.uid,
+    message: `<agent_message from="@${agent.spec.handle ?? agent.name}">\n${message}\n</agent_message>`,
+    trigger: { origin: 'api' },
+    sessionTitle: message,
+    actor: `run:${name}`,
+    parent: {
+      name,
+      uid,
+      depth: depthOf(run) + 1,
+      agents: [...(run.spec.parent?.agents ?? []), agent.name],
+      callers: [...callersOf(run), { name, uid }],
+      waits: wait,
+      ...(isUntrusted(run) ? { untrusted: true } : {}),
+    },
+  };
 }
 
 function depthOf(run: AgentRun): number {

@@ -7,7 +7,7 @@ import { AgentRuns, type AgentRun } from '../../api/v1alpha1/agent-run.js';
 import { isConflict, isNotFound } from '../../kube/errors.js';
 import type { Cache, KubeApi, ObjectRef } from '../../kube/types.js';
 import { GatewayError, tryAgain } from '../errors.js';
-import { projectRun, sessionKey, RUNS_BY_SESSION } from '../views.js';
+import { RUNS_BY_SESSION, projectRun, runOf, sessionKey } from '../views.js';
 
 const MAX_TRIES = 6;
 
@@ -71,7 +71,7 @@ export class RunStore {
       const status = decide(run);
       if (status === undefined) return run;
       try {
-        const written = await this.#options.api.replaceStatus(AgentRuns, { ...run, status });
+        const written = await this.#options.api.replaceStatus(AgentRuns, { ...runOf(run), status });
         return this.#remember(written);
       } catch (error) {
         if (isNotFound(error)) throw notThere();
