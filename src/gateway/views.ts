@@ -10,7 +10,7 @@ import { AgentRuns, type AgentRun } from '../api/v1alpha1/agent-run.js';
 import type { AgentMemory } from '../api/v1alpha1/agent-memory.js';
 import type { AgentSkill } from '../api/v1alpha1/agent-skill.js';
 import type { Agent } from '../api/v1alpha1/agent.js';
-import type { Box } from '../api/v1alpha1/box.js';
+import type { Box, EndpointProbe } from '../api/v1alpha1/box.js';
 import type { Provider } from '../api/v1alpha1/common.js';
 import type { Connector } from '../api/v1alpha1/connector.js';
 import { controllerOwner } from '../kube/owner-references.js';
@@ -207,6 +207,8 @@ export interface BoxView {
   credentialsSecret: string | undefined;
   /** What the status says; undefined when nobody has looked yet. */
   availableProviders: readonly Provider[] | undefined;
+  /** What the endpoint was found to be like; undefined when nobody has looked yet. */
+  endpointProbe: EndpointProbe | undefined;
   untrusted: Box['spec']['untrusted'];
   egress: Box['spec']['egress']['mode'];
   executionSeconds: number;
@@ -225,6 +227,7 @@ export function projectBox(box: Box): BoxView {
     trustedHosts: box.spec.egress.trustedHosts ?? [],
     credentialsSecret: box.spec.credentialsSecret,
     availableProviders: box.status?.availableProviders,
+    endpointProbe: box.status?.endpointProbe,
     untrusted: box.spec.untrusted,
     egress: box.spec.egress.mode,
     executionSeconds: box.spec.bounds.executionSeconds,

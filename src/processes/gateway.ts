@@ -1,5 +1,6 @@
 /** The process `boxwright gateway`: composition only. Runs call its TLS port; health and metrics are inside. */
 import type { Registry } from 'prom-client';
+import type { Dispatcher } from 'undici';
 import type { PostgresArchive } from '../archive/postgres-archive.js';
 import { loadConfig } from '../config/env.js';
 import {
@@ -9,12 +10,16 @@ import {
   type GatewayCaches,
   type InformerFactory,
 } from '../gateway/caches.js';
+import { CachedReads } from '../gateway/cached-reads.js';
 import { GatewayConfig } from '../gateway/config.js';
 import { createSecretNames } from '../gateway/credentials/secret-names.js';
+import { createEndpointStatus } from '../gateway/endpoints/endpoint-status.js';
+import { probeEndpoint } from '../gateway/endpoints/probe-endpoint.js';
 import { createGateway } from '../gateway/gateway.js';
 import { GatewayServer } from '../gateway/http/server.js';
 import { tlsFromSecret } from '../gateway/http/tls.js';
 import { createGatewayMetrics } from '../gateway/metrics.js';
+import { Credentials } from '../gateway/vendors/credentials.js';
 import {
   createModelAccess,
   createVendorDispatcher,
@@ -22,7 +27,9 @@ import {
   type ModelSettings,
 } from '../gateway/vendors/model-access.js';
 import { createProviderStatus } from '../gateway/vendors/provider-status.js';
+import { VendorClient } from '../gateway/vendors/vendor-client.js';
 import { createKubeApi } from '../kube/client.js';
+import { Secrets } from '../kube/core-types.js';
 import { createInformer } from '../kube/informer.js';
 import { loadConnection } from '../kube/kube-config.js';
 import { ServerClock } from '../kube/server-clock.js';
@@ -117,7 +124,7 @@ export function createGatewayProcess(deps: GatewayProcessDeps): GatewayProcess {
       },
       { name: 'probes', runnables: [internalServer(deps, problems)] },
       { name: 'caches', runnables: [cachesRunnable(caches)] },
-      { name: 'runs', runnables: [gateway.watch, ...credentialTellers(deps, caches)] },
+      { name: 'runs', runnables: [gateway.watch, ...tellers(deps, caches, dispatcher)] },
       { name: 'server', runnables: [server] },
       { name: 'drain', runnables: [{ name: 'drain', start: () => undefined, stop: drain }] },
     ],
@@ -126,12 +133,24 @@ export function createGatewayProcess(deps: GatewayProcessDeps): GatewayProcess {
   };
 }
 
-/** They tell the other processes which credentials there are. */
-function credentialTellers({ api, clock, log, config }: GatewayProcessDeps, caches: GatewayCaches): Runnable[] {
+/** They tell the other processes what this one alone can know: which credentials there are, and which endpoints work. */
+function tellers(deps: GatewayProcessDeps, caches: GatewayCaches, dispatcher: Dispatcher): Runnable[] {
+  const { api, clock, log, config } = deps;
   const installationSecret = installationSecretOf(config);
+  const client = new VendorClient({ clock, dispatcher });
   return [
     createSecretNames({ api, clock, log, agents: caches.credentials }),
     createProviderStatus({ api, clock, log, boxes: caches.boxes, installationSecret }),
+    createEndpointStatus({
+      api,
+      clock,
+      log,
+      boxes: caches.boxes,
+      gateways: caches.gateways,
+      podName: config.podName,
+      credentials: new Credentials(new CachedReads(api, Secrets, clock)),
+      probe: (asked, stopping) => probeEndpoint({ clock, client }, asked, stopping),
+    }),
   ];
 }
 

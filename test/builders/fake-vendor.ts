@@ -61,6 +61,8 @@ export interface FakeVendorOptions {
   key: string;
   /** One after another, `Hello.` when there are no more; or one for each request. */
   answers?: readonly (FakeAnswer | FakeFault)[] | ((seen: SeenRequest) => FakeAnswer | FakeFault);
+  /** What servers of chat completions list; `my-model` when absent. Reading the list is not among {@link FakeVendor.requests}. */
+  models?: readonly string[];
   /** A free port of loopback when absent. */
   listen?: { host: string; port: number };
 }
@@ -86,8 +88,9 @@ export async function startFakeVendor(options: FakeVendorOptions): Promise<FakeV
     const pieces: Buffer[] = [];
     incoming.on('data', (piece: Buffer) => pieces.push(piece));
     incoming.on('end', () => {
+      const { answers = [], key, models = ['my-model'] } = options;
+      if (incoming.method === 'GET') return list({ incoming, outgoing, key, models });
       const seen = seenOf(incoming, Buffer.concat(pieces).toString('utf8'));
-      const { answers = [] } = options;
       const answer = typeof answers === 'function' ? answers(seen) : (answers[requests.length] ?? { text: 'Hello.' });
       requests.push(seen);
       outgoing.on('close', () => (seen.gone = !outgoing.writableFinished));
@@ -125,6 +128,25 @@ function seenOf(incoming: IncomingMessage, text: string): SeenRequest {
   const body = JSON.parse(text) as Record<string, unknown>;
   const streamed = body['stream'] === true || path.includes(':streamGenerateContent');
   return { vendor, method: incoming.method ?? '', path, headers: incoming.headers, body, streamed, gone: false };
+}
+
+interface Listing {
+  incoming: IncomingMessage;
+  outgoing: ServerResponse;
+  key: string;
+  models: readonly string[];
+}
+
+function list({ incoming, outgoing, key, models }: Listing): void {
+  const seen = seenOf(incoming, '{}');
+  const isListed = CHAT.includes(seen.vendor) && seen.path === `${BASE_PATHS[seen.vendor]}/models`;
+  const data = models.map((id) => ({ id, object: 'model', created: 1_767_225_600, owned_by: seen.vendor }));
+  const [status, body] = !hasKey(seen, key)
+    ? [401, errorOf(seen.vendor, 401, `invalid key ${shownKey(seen)}`)]
+    : isListed
+      ? [200, { object: 'list', data }]
+      : [404, errorOf(seen.vendor, 404, 'no such path')];
+  outgoing.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
 }
 
 interface Serving {

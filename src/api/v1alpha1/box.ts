@@ -267,6 +267,33 @@ export const NetworkProbe = z
   .describe('The latest network probe.');
 export type NetworkProbe = z.output<typeof NetworkProbe>;
 
+/** What the probe of a Box's own endpoint found; the first one is good. */
+export const ENDPOINT_RESULTS = [
+  'ToolCallsWork',
+  'KeyNotUsable',
+  'EndpointUnavailable',
+  'EndpointRefused',
+  'ModelNotFound',
+  'ToolCallsRefused',
+  'NoToolCall',
+] as const;
+export type EndpointResult = (typeof ENDPOINT_RESULTS)[number];
+
+/** Condition EndpointReady says the same; this is what it stands on. Written by the gateway. */
+export const EndpointProbe = z
+  .object({
+    digest: z.string().max(64).describe('Digest of what of spec.endpoint was probed.'),
+    keyVersion: z
+      .string()
+      .max(64)
+      .describe('resourceVersion of the Secret whose key was sent; empty when there was none. Never the key.'),
+    probedAt: z.string().max(32).describe('When this was found; a failure that stays the same is not written again.'),
+    result: z.enum(ENDPOINT_RESULTS).describe('What was found.'),
+    message: z.string().max(1024).describe('The same for a person.'),
+  })
+  .describe('The latest probe of spec.endpoint: a list of its models, and one call with a tool.');
+export type EndpointProbe = z.output<typeof EndpointProbe>;
+
 export const BoxStatus = z.object({
   conditions: Conditions,
   namespace: z.string().max(63).optional().describe('The hardened namespace of this Box.'),
@@ -274,6 +301,7 @@ export const BoxStatus = z.object({
   running: z.int().min(0).optional().describe('Runs that hold a Job.'),
   queued: z.int().min(0).optional().describe('Runs that wait.'),
   networkProbe: NetworkProbe.optional(),
+  endpointProbe: EndpointProbe.optional(),
   availableProviders: z
     .array(Provider)
     .max(Provider.options.length)

@@ -3,6 +3,7 @@ import { boxNamespace } from '../../api/names.js';
 import { Boxes } from '../../api/v1alpha1/box.js';
 import type { Box } from '../../api/v1alpha1/box.js';
 import { LimitRanges, NetworkPolicies, ResourceQuotas, ServiceAccounts } from '../../kube/core-types.js';
+import { isoNow } from '../../runtime/clock.js';
 import { CONTINUE, DONE, requeueAfter } from '../../runtime/steps.js';
 import type { Step, StepResult } from '../../runtime/steps.js';
 import type { CountMirror } from '../common/count-mirror.js';
@@ -17,6 +18,7 @@ import { RoleBindings } from '../common/role-bindings.js';
 import type { NotReady } from '../common/ready.js';
 import type { BoxDependencies, BoxInputs } from './dependencies.js';
 import { desiredNamespace, desiredObjects, ownerOf, wrongAmounts } from './desired.js';
+import { showEndpoint } from './endpoint-condition.js';
 import { finalizeBox } from './finalize.js';
 import { INTERNET_POLICY } from './network-policies.js';
 import { networkNotReady } from './network-verdict.js';
@@ -27,7 +29,7 @@ const BLOCKED_RECHECK_MS = 30_000;
 
 export type BoxStep = Step<Box, BoxInputs>;
 
-/** deleted? -> finalizer -> Workspace -> namespace -> policies -> other objects -> network probe -> counts -> Ready. */
+/** deleted? -> finalizer -> Workspace -> namespace -> policies -> other objects -> endpoint -> network probe -> counts -> Ready. */
 export function boxSteps(deps: BoxDependencies, mirror: CountMirror): readonly BoxStep[] {
   return [
     {
@@ -47,6 +49,13 @@ export function boxSteps(deps: BoxDependencies, mirror: CountMirror): readonly B
     // The policies before all else: nothing may run before they stand.
     { name: 'policies', run: (draft, _inputs, signal) => ensurePolicies(deps, draft, signal) },
     { name: 'objects', run: (draft, _inputs, signal) => ensureObjects(deps, draft, signal) },
+    {
+      name: 'endpoint',
+      run: (draft) => {
+        showEndpoint(draft, isoNow(deps.clock));
+        return CONTINUE;
+      },
+    },
     { name: 'network', run: (draft, inputs, signal) => probeNetwork(deps, draft, inputs, signal) },
     {
       name: 'counts',

@@ -71,6 +71,11 @@ export class Credentials {
     return value;
   }
 
+  /** Changes whenever the key may have changed; undefined when there is no such Secret. */
+  async version(source: KeySource): Promise<string | undefined> {
+    return (await this.secrets.get(source.ref))?.metadata.resourceVersion;
+  }
+
   /** The vendor refused the key: the next call reads it again. */
   forget(source: KeySource): void {
     this.secrets.forget(source.ref);

@@ -42,6 +42,16 @@ export function objectIn(value: unknown): Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : {};
 }
 
+/** A text that is a JSON object, undefined for any other. */
+export function parseObject(text: string): Readonly<Record<string, unknown>> | undefined {
+  try {
+    const parsed: unknown = JSON.parse(text);
+    return typeof parsed === 'object' && parsed !== null && !Array.isArray(parsed) ? objectIn(parsed) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
 /** A field that is a number of tokens; 0 for anything else. */
 export function countIn(value: unknown): number {
   return typeof value === 'number' && Number.isSafeInteger(value) && value > 0 ? value : 0;

@@ -14,7 +14,7 @@ import type { ModelCallInFlight } from '../models/call-in-flight.js';
 import { costOf, type TokenCounts } from '../prices.js';
 import type { CallUsage } from '../usage.js';
 import type { Credentials } from './credentials.js';
-import { objectIn, type Dialect, type ModelRequest, type StreamState } from './dialect.js';
+import { parseObject, type Dialect, type ModelRequest, type StreamState } from './dialect.js';
 import { SseReader } from './sse.js';
 import { keyOf, type Target } from './targets.js';
 import { VendorUnreachable, type VendorClient, type VendorResponse } from './vendor-client.js';
@@ -205,13 +205,4 @@ async function answerIn({ body }: VendorResponse): Promise<string> {
   });
   if (text === undefined) throw modelError(`The answer of the model is larger than ${MAX_ANSWER_BYTES} bytes.`);
   return text;
-}
-
-function parseObject(text: string): Readonly<Record<string, unknown>> | undefined {
-  try {
-    const parsed: unknown = JSON.parse(text);
-    return typeof parsed === 'object' && parsed !== null && !Array.isArray(parsed) ? objectIn(parsed) : undefined;
-  } catch {
-    return undefined;
-  }
 }

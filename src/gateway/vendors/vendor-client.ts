@@ -23,7 +23,8 @@ const UNSENT: ReadonlySet<unknown> = new Set([
 export interface VendorRequest {
   url: string;
   headers: Readonly<Record<string, string>>;
-  body: string;
+  /** It is posted; without one the URL is read. */
+  body?: string;
   signal: AbortSignal;
   /** On {@link Clock.monotonic}. */
   giveUpAt: number;
@@ -83,9 +84,14 @@ export class VendorClient {
     try {
       const response = await httpRequest(url, {
         dispatcher: this.options.dispatcher,
-        method: 'POST',
-        headers: { ...headers, 'content-type': 'application/json', accept: '*/*', 'user-agent': 'boxwright' },
-        body,
+        method: body === undefined ? 'GET' : 'POST',
+        headers: {
+          ...headers,
+          ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+          accept: '*/*',
+          'user-agent': 'boxwright',
+        },
+        body: body ?? null,
         signal,
       });
       const retryAfterSeconds = secondsIn(response.headers['retry-after'], this.options.clock.now());

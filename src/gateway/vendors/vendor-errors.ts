@@ -39,11 +39,14 @@ function nextStep(status: number, keyIs: string | undefined, retryAfterSeconds: 
   return '';
 }
 
-/** The vendor's own words, cut and without anything that looks like a key. */
-function sayingOf({ text, secret }: Refusal): string {
-  const message = messageIn(text);
-  if (message === undefined) return '';
-  const plain = secret === '' ? message : message.replaceAll(secret, '[redacted]');
+/** The vendor's own words in a refusal, as {@link quoted}; empty when it gives none. */
+export function sayingOf({ text, secret }: Pick<Refusal, 'text' | 'secret'>): string {
+  return quoted(messageIn(text) ?? '', secret);
+}
+
+/** A text of a vendor in one line, cut and without anything that looks like a key. */
+export function quoted(text: string, secret: string): string {
+  const plain = secret === '' ? text : text.replaceAll(secret, '[redacted]');
   return cutUtf8(redact(plain.replace(KEYS, '[redacted]')).replace(/\s+/g, ' ').trim(), MAX_MESSAGE_BYTES);
 }
 

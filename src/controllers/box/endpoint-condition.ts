@@ -1,0 +1,37 @@
+/** Condition EndpointReady of a Box with `spec.endpoint`: what the gateway found, as a pure function of the Box. */
+import { setCondition } from '../../api/conditions.js';
+import { endpointDigest } from '../../api/endpoint.js';
+import type { Box } from '../../api/v1alpha1/box.js';
+
+export const ENDPOINT_READY = 'EndpointReady';
+
+const PROBING = 'the gateway lists the models of the endpoint and tries a call with a tool';
+
+/**
+ * True: agents can work with the endpoint. False: its runs will fail, and the message says what to mend. Unknown: it has not been
+ * tried with its present settings. Absent without an endpoint. Runs start in any case: an outage of a model is theirs to try again.
+ */
+export function showEndpoint(draft: Box, now: string): void {
+  const { endpoint } = draft.spec;
+  const { endpointProbe, ...status } = draft.status ?? {};
+  if (endpoint === undefined) {
+    const others = status.conditions?.filter(({ type }) => type !== ENDPOINT_READY);
+    draft.status = { ...status, ...(others === undefined ? {} : { conditions: others }) };
+    return;
+  }
+  const isCurrent = endpointProbe?.digest === endpointDigest(endpoint);
+  const found = isCurrent
+    ? {
+        status: endpointProbe.result === 'ToolCallsWork' ? ('True' as const) : ('False' as const),
+        reason: endpointProbe.result,
+        message: endpointProbe.message,
+      }
+    : { status: 'Unknown' as const, reason: 'EndpointProbing', message: PROBING };
+  const { generation } = draft.metadata;
+  const condition = {
+    type: ENDPOINT_READY,
+    ...found,
+    ...(generation === undefined ? {} : { observedGeneration: generation }),
+  };
+  draft.status = { ...draft.status, conditions: setCondition(draft.status?.conditions, condition, now) };
+}

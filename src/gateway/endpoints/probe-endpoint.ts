@@ -1,0 +1,54 @@
+/** One probe of an OpenAI-compatible server: its list of models, then one call with a tool. */
+import { boundedSignal } from '../../runtime/bounded-signal.js';
+import type { Clock } from '../../runtime/clock.js';
+import { readText } from '../bounded-text.js';
+import { VendorUnreachable } from '../vendors/vendor-client.js';
+import type { VendorClient } from '../vendors/vendor-client.js';
+import { endpointVendor } from '../vendors/vendors.js';
+import { modelToTry, noAnswer, toolCallRequest, toolCallVerdict } from './verdict.js';
+import type { AskedEndpoint, EndpointAnswer, EndpointVerdict } from './verdict.js';
+
+/** Both requests with their tries; a server may have to load the model first. */
+export const PROBE_BOUND_MS = 120_000;
+const MAX_ANSWER_BYTES = 4 * 1024 * 1024;
+
+export interface ProbeDeps {
+  clock: Clock;
+  client: Pick<VendorClient, 'send'>;
+}
+
+/** Never rejects for what the server does. Rejects when `stopping` fires. */
+export async function probeEndpoint(
+  { clock, client }: ProbeDeps,
+  asked: AskedEndpoint,
+  stopping: AbortSignal,
+): Promise<EndpointVerdict> {
+  const headers = endpointVendor(asked.baseUrl).headers(asked.secret);
+  const bound = boundedSignal(clock, PROBE_BOUND_MS, stopping);
+  const giveUpAt = clock.monotonic() + PROBE_BOUND_MS;
+  const send = async (path: string, body?: object): Promise<EndpointAnswer> => {
+    const { status, body: answer } = await client.send({
+      url: `${asked.baseUrl}/${path}`,
+      headers,
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      signal: bound.signal,
+      giveUpAt,
+    });
+    const text = await readText(answer, MAX_ANSWER_BYTES).catch(() => {
+      throw new VendorUnreachable('the answer broke off', true);
+    });
+    return { status, text };
+  };
+  try {
+    const tried = modelToTry(asked, await send('models'));
+    if ('result' in tried) return tried;
+    return toolCallVerdict(asked, tried, await send('chat/completions', toolCallRequest(tried.model)));
+  } catch (error) {
+    stopping.throwIfAborted();
+    if (bound.expired) return noAnswer(asked, `not within ${PROBE_BOUND_MS / 1000} s`);
+    if (error instanceof VendorUnreachable) return noAnswer(asked, error.code);
+    throw error;
+  } finally {
+    bound.dispose();
+  }
+}
