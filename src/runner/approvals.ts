@@ -2,6 +2,7 @@
 import { APPROVAL_CHOICES, needsApproval, type ApprovalPolicy } from '../protocol/approvals.js';
 import type { EngineTool, ToolResult } from './engine.js';
 import { headOfText, MAX_STORED_INPUT_BYTES } from './json-cut.js';
+import { failed } from './results.js';
 
 const MAX_SHOWN_BYTES = 1024;
 
@@ -18,8 +19,9 @@ export function gated(tool: EngineTool, policy: ApprovalPolicy | undefined): Eng
 function ask(tool: string, input: Record<string, unknown>): ToolResult {
   const json = JSON.stringify(input);
   if (Buffer.byteLength(json) > MAX_STORED_INPUT_BYTES) {
-    const error = `The arguments are larger than ${MAX_STORED_INPUT_BYTES} bytes, too large to be approved: do it in smaller steps.`;
-    return { isError: true, result: { error } };
+    return failed(
+      `The arguments are larger than ${MAX_STORED_INPUT_BYTES} bytes, too large to be approved: do it in smaller steps.`,
+    );
   }
   const text = `May I use ${tool}? ${headOfText(json, MAX_SHOWN_BYTES)}`;
   return { isError: false, result: {}, pause: { kind: 'approval', text, choices: APPROVAL_CHOICES } };

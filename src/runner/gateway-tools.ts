@@ -3,8 +3,8 @@ import { AGENT_TOOLS, isAgentTool } from '../protocol/agent-tools.js';
 import type { ClaimAnswer, ToolAnswer } from '../protocol/run.js';
 import { sleep } from '../runtime/clock.js';
 import type { Clock } from '../runtime/clock.js';
-import type { EngineTool, ToolResult } from './engine.js';
-import { cutJson } from './json-cut.js';
+import type { EngineTool } from './engine.js';
+import { bounded, failed } from './results.js';
 import type { RunGateway } from './run-gateway.js';
 import { MAX_MODEL_RESULT_BYTES } from './tools-client.js';
 
@@ -29,11 +29,11 @@ export function gatewayTools(abilities: ClaimAnswer['abilities'], { gateway, clo
       calls += 1;
       const request = { call: calls, tool: name, input };
       try {
-        return bounded(await answerOf(request, { gateway, clock }, signal));
+        return bounded(await answerOf(request, { gateway, clock }, signal), MAX_MODEL_RESULT_BYTES);
       } catch (error) {
         signal.throwIfAborted();
         const reason = error instanceof Error ? error.message : 'no answer';
-        return { isError: true, result: { error: `The control plane did not execute the call: ${reason}` } };
+        return failed(`The control plane did not execute the call: ${reason}`);
       }
     },
   }));
@@ -51,8 +51,4 @@ async function answerOf(
     await sleep(clock, AGAIN_MS, signal);
     signal.throwIfAborted();
   }
-}
-
-function bounded({ result, isError }: ToolAnswer): ToolResult {
-  return { isError, result: JSON.parse(cutJson(result, MAX_MODEL_RESULT_BYTES)) as Record<string, unknown> };
 }

@@ -3,6 +3,7 @@ import type { ClaimAnswer, TranscriptMessage } from '../protocol/run.js';
 import type { Clock } from '../runtime/clock.js';
 import type { EngineHooks, EngineTool, ToolResult } from './engine.js';
 import { parseJson } from './gateway-client.js';
+import { failed } from './results.js';
 
 export interface OpeningContext {
   /** As they are, without the question for an approval. */
@@ -44,8 +45,9 @@ async function execute(
 function call(tool: EngineTool | undefined, input: unknown, signal: AbortSignal): Promise<ToolResult> {
   const parsed = tool?.input.safeParse(input);
   if (tool === undefined || parsed?.success !== true) {
-    const error = 'The approved call cannot be executed any more: the tool is not there or has changed.';
-    return Promise.resolve({ isError: true, result: { error } });
+    return Promise.resolve(
+      failed('The approved call cannot be executed any more: the tool is not there or has changed.'),
+    );
   }
   return tool.execute(input as Record<string, unknown>, signal);
 }

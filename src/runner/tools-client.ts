@@ -15,8 +15,8 @@ import {
   ToolsResult,
 } from '../protocol/tools-socket.js';
 import type { PodToolFamily, ToolName } from '../protocol/tools-socket.js';
-import { cutJson } from './json-cut.js';
 import type { ToolResult } from './engine.js';
+import { bounded, failed } from './results.js';
 import { connectTools } from './tools-connection.js';
 
 /** What a model is shown of a result, in bytes of JSON: the tools' own limits are below it, a hostile side is cut here. */
@@ -51,13 +51,9 @@ export function createToolsClient(options: { socketPath: string; run: string; cl
       if (socket === undefined) return failed('The tools container does not answer; it may be starting again.');
       const result = await exchange(socket, frame, { clock: options.clock, seconds: secondsFor(call), signal });
       signal.throwIfAborted();
-      return bounded(result);
+      return bounded(result, MAX_MODEL_RESULT_BYTES);
     },
   };
-}
-
-function failed(error: string): ToolResult {
-  return { isError: true, result: { error } };
 }
 
 const SECONDS: Record<Exclude<PodToolFamily, 'shell'>, number> = {
@@ -71,11 +67,6 @@ function secondsFor({ tool, input }: ToolCall): number {
   if (family !== 'shell') return SECONDS[family] + GRACE_SECONDS;
   const asked = input['timeoutSeconds'];
   return (typeof asked === 'number' ? asked : SHELL_DEFAULT_SECONDS) + GRACE_SECONDS;
-}
-
-function bounded(result: ToolResult): ToolResult {
-  const json = cutJson(result.result, MAX_MODEL_RESULT_BYTES);
-  return { isError: result.isError, result: JSON.parse(json) as Record<string, unknown> };
 }
 
 interface ExchangeOptions {

@@ -5,6 +5,7 @@
 import { boundedSignal } from '../../runtime/bounded-signal.js';
 import type { Clock } from '../../runtime/clock.js';
 import type { ToolResult } from '../engine.js';
+import { failed } from '../results.js';
 import { connectClient, McpFailure, type McpAddress, type McpClient } from './client.js';
 import { definitionOf, type ToolDefinition } from './tool-definition.js';
 import { resultOf } from './tool-result.js';
@@ -136,10 +137,6 @@ async function within<T>(
   } finally {
     bound.dispose();
   }
-}
-
-function failed(error: string): ToolResult {
-  return { isError: true, result: { error } };
 }
 
 /** For a person. */

@@ -54,7 +54,7 @@ export async function connectServers(
     connected.tools.push(...tools.slice(0, room));
     if (tools.length > room) {
       connected.warnings.push(
-        `${tools.length - Math.max(0, room)} tools of MCP server ${name} are left out: a run has at most ${MAX_TOOLS} tools of MCP servers.`,
+        `${tools.length - room} tools of MCP server ${name} are left out: a run has at most ${MAX_TOOLS} tools of MCP servers.`,
       );
     }
   }

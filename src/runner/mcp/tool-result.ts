@@ -1,21 +1,18 @@
 /** The answer of an MCP server as a result of ours: bounded, and in words where it is no text. Pure. */
 import type { ToolResult } from '../engine.js';
-import { cutJson } from '../json-cut.js';
+import { bounded, failed } from '../results.js';
 import type { RemoteResult } from './client.js';
 
 /** What a model is shown of a result, in bytes of JSON (DESIGN 8 stores less or more of it). */
-export const MAX_MCP_RESULT_BYTES = 30_000;
+const MAX_RESULT_BYTES = 30_000;
 
 export function resultOf({ content, structuredContent, isError }: RemoteResult): ToolResult {
   const text = Array.isArray(content) ? content.map(textOf).join('\n') : '';
-  if (isError === true) return bounded({ error: text === '' ? 'The tool failed without a word.' : text }, true);
+  if (isError === true)
+    return bounded(failed(text === '' ? 'The tool failed without a word.' : text), MAX_RESULT_BYTES);
   // MCP: the text says the same again.
-  return bounded(isObject(structuredContent) ? structuredContent : { text }, false);
-}
-
-function bounded(result: Record<string, unknown>, isError: boolean): ToolResult {
-  const json = cutJson(result, MAX_MCP_RESULT_BYTES);
-  return { isError, result: JSON.parse(json) as Record<string, unknown> };
+  const result = isObject(structuredContent) ? structuredContent : { text };
+  return bounded({ isError: false, result }, MAX_RESULT_BYTES);
 }
 
 function textOf(block: unknown): string {

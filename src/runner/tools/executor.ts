@@ -3,6 +3,7 @@ import { TOOL_DEFINITIONS } from '../../protocol/tools-socket.js';
 import type { ToolInput, ToolName, ToolsCall } from '../../protocol/tools-socket.js';
 import type { Clock } from '../../runtime/clock.js';
 import type { ToolResult } from '../engine.js';
+import { failed } from '../results.js';
 import type { Browser } from './browser/browser.js';
 import { click, navigate, screenshot, snapshot, type } from './browser/browser-tools.js';
 import { editFile, listDirectory, readTextFile, writeTextFile } from './files.js';
@@ -61,7 +62,7 @@ export function createToolExecutor(services: ToolServices): ExecuteTool {
     try {
       return await dispatch(call, { ...services, run: call.run, call: call.call, signal });
     } catch (error) {
-      return { isError: true, result: { error: explain(error) } };
+      return failed(explain(error));
     }
   };
 }

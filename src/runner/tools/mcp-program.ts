@@ -164,10 +164,7 @@ async function stop(child: Program, ended: Promise<string>, clock: Clock): Promi
   child.stderr.destroy();
 }
 
-function goodbye({ socket, gone }: ServerConnection, frame: ServerFrame): Promise<void> {
-  return new Promise((resolve) => {
-    if (gone.aborted) resolve();
-    gone.addEventListener('abort', () => resolve(), { once: true });
-    socket.end(encodeFrame(frame));
-  });
+function goodbye(connection: ServerConnection, frame: ServerFrame): Promise<void> {
+  connection.socket.end(encodeFrame(frame));
+  return goneOf(connection);
 }
