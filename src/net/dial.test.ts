@@ -1,6 +1,6 @@
 import { createServer } from 'node:net';
 import type { AddressInfo, Server } from 'node:net';
-import { AddressRefusedError, dial, systemResolve } from './dial.js';
+import { AddressRefusedError, dial, systemResolve, targetOf } from './dial.js';
 import { publicAddresses } from './public-address.js';
 
 const never = new AbortController().signal;
@@ -20,6 +20,15 @@ beforeEach(async () => {
 
 afterEach(async () => {
   await new Promise((resolve) => server.close(resolve));
+});
+
+test.each([
+  ['http://a.example/x', 'a.example', 80],
+  ['https://a.example/', 'a.example', 443],
+  ['https://a.example:8443/', 'a.example', 8443],
+  ['http://[::1]:8080/', '::1', 8080],
+])('%s is connected to at host %s, port %d', (url, host, at) => {
+  expect(targetOf(new URL(url))).toEqual({ host, port: at });
 });
 
 test.each(['127.0.0.1', '::1', '::ffff:127.0.0.1', 'localhost', 'localhost.', '127.1', '0x7f000001', '2130706433'])(

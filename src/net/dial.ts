@@ -39,6 +39,11 @@ export interface DialTarget {
   port: number;
 }
 
+/** Where requests for an http or https address are connected to. */
+export function targetOf({ hostname, port, protocol }: Record<'hostname' | 'port' | 'protocol', string>): DialTarget {
+  return { host: hostname.replace(/^\[|\]$/g, ''), port: Number(port) || (protocol === 'https:' ? 443 : 80) };
+}
+
 /**
  * A connected socket. Rejects with {@link AddressRefusedError}, with the error of the resolver or of the last connection,
  * or with the reason of the signal.

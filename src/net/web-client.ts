@@ -6,7 +6,7 @@ import type { Socket } from 'node:net';
 import type { Readable } from 'node:stream';
 import { createHash } from 'node:crypto';
 import { Agent, buildConnector, request as httpRequest } from 'undici';
-import { dial, type Resolve } from './dial.js';
+import { dial, targetOf, type Resolve } from './dial.js';
 import type { AddressRule } from './public-address.js';
 
 /** From the connection to the end of the TLS handshake. */
@@ -114,11 +114,8 @@ export class WebClient {
       allowH2: false,
       ...(trusted?.ca === undefined ? {} : { ca: trusted.ca }),
     });
-    const open = ({ hostname, port, protocol }: buildConnector.Options): Promise<Socket> => {
-      const host = hostname.replace(/^\[(.*)\]$/, '$1');
-      // Whoever asks gives up by its own signal; a connection that comes later serves the next request.
-      return dial({ host, port: Number(port) || (protocol === 'https:' ? 443 : 80) }, dialer, NEVER);
-    };
+    // Whoever asks gives up by its own signal; a connection that comes later serves the next request.
+    const open = (options: buildConnector.Options): Promise<Socket> => dial(targetOf(options), dialer, NEVER);
     return new Agent({
       connections: CONNECTIONS_PER_HOST,
       allowH2: false,

@@ -1,5 +1,6 @@
 /** The tools `browser_*`. Each gives the page as it is afterwards, so that a model needs no second call to see it. */
 import type { Page } from 'playwright-core';
+import { targetOf } from '../../../net/dial.js';
 import { BROWSER_SECONDS } from '../../../protocol/tools-socket.js';
 import type { ToolInput } from '../../../protocol/tools-socket.js';
 import type { ToolResult } from '../../engine.js';
@@ -32,7 +33,7 @@ export function navigate(input: ToolInput<'browser_navigate'>, context: ToolCont
     } catch (error) {
       // Its error page comes later and would end the next navigation: that gets a new page.
       if (firstLine(error).includes('net::ERR_')) await page.close();
-      if (browser.wasRefused(url.hostname.replace(/^\[|\]$/g, ''))) {
+      if (browser.wasRefused(targetOf(url).host)) {
         throw new ToolFailure(`${url.hostname} is not an address of the public internet; only those can be opened.`);
       }
       throw error;

@@ -5,10 +5,10 @@
  */
 import { createServer, request } from 'node:http';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { AddressRefusedError, dial } from '../../../net/dial.js';
-import type { Dialer } from '../../../net/dial.js';
+import { AddressRefusedError, dial, targetOf } from '../../../net/dial.js';
+import type { Dialer, DialTarget } from '../../../net/dial.js';
 
 const MAX_CONNECTIONS = 128;
 /** Names that are remembered as refused, for the explanation of a failed navigation. */
@@ -28,7 +28,7 @@ export async function startFilteringProxy(dialer: Dialer): Promise<FilteringProx
   const note = (host: string, error: unknown) => {
     if (error instanceof AddressRefusedError && refused.size < MAX_REFUSED) refused.add(host);
   };
-  const connect = async (target: { host: string; port: number }) => {
+  const connect = async (target: DialTarget) => {
     try {
       return await dial(target, dialer, stop.signal);
     } catch (error) {
@@ -56,7 +56,7 @@ export async function startFilteringProxy(dialer: Dialer): Promise<FilteringProx
   };
 }
 
-type Connect = (target: { host: string; port: number }) => ReturnType<typeof dial>;
+type Connect = (target: DialTarget) => Promise<Socket>;
 
 function listen(server: Server): Promise<void> {
   return new Promise((resolve, reject) => {
@@ -76,7 +76,7 @@ async function tunnel(
   const target = URL.parse(`http://${asked.url ?? ''}`);
   try {
     if (target === null) throw new Error('no target');
-    const remote = await connect({ host: bare(target.hostname), port: Number(target.port) || 80 });
+    const remote = await connect(targetOf(target));
     remote.on('error', () => socket.destroy());
     remote.on('close', () => socket.destroy());
     socket.on('close', () => remote.destroy());
@@ -93,7 +93,7 @@ async function forward(asked: IncomingMessage, answer: ServerResponse, connect: 
   const target = URL.parse(asked.url ?? '');
   try {
     if (target?.protocol !== 'http:') throw new Error('no target');
-    const socket = await connect({ host: bare(target.hostname), port: Number(target.port) || 80 });
+    const socket = await connect(targetOf(target));
     const { 'proxy-connection': _hop, ...headers } = asked.headers;
     const onward = request({
       createConnection: () => socket,
@@ -112,8 +112,4 @@ async function forward(asked: IncomingMessage, answer: ServerResponse, connect: 
   } catch {
     answer.destroy();
   }
-}
-
-function bare(hostname: string): string {
-  return hostname.replace(/^\[|\]$/g, '');
 }

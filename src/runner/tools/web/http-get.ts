@@ -6,7 +6,7 @@ import type { Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
 import type { Readable } from 'node:stream';
-import { dial } from '../../../net/dial.js';
+import { dial, targetOf } from '../../../net/dial.js';
 import type { Dialer } from '../../../net/dial.js';
 import { ToolFailure } from '../tool-failure.js';
 
@@ -52,16 +52,14 @@ function redirectOf(response: IncomingMessage, from: URL): URL | undefined {
 }
 
 async function send(url: URL, dialer: Dialer, signal: AbortSignal): Promise<IncomingMessage> {
-  const host = url.hostname.replace(/^\[|\]$/g, '');
-  const secure = url.protocol === 'https:';
-  const port = url.port === '' ? (secure ? 443 : 80) : Number(url.port);
-  const tcp = await dial({ host, port }, dialer, signal);
+  const target = targetOf(url);
+  const tcp = await dial(target, dialer, signal);
   // Whoever uses the socket hears of its end; an error while nobody does must not end the process.
   tcp.on('error', () => undefined);
   const onAbort = () => tcp.destroy(signal.reason as Error);
   signal.addEventListener('abort', onAbort, { once: true });
   tcp.once('close', () => signal.removeEventListener('abort', onAbort));
-  const socket = secure ? await startTls(tcp, host) : tcp;
+  const socket = url.protocol === 'https:' ? await startTls(tcp, target.host) : tcp;
   return await new Promise((resolve, reject) => {
     const call = request({
       createConnection: () => socket,
