@@ -4,7 +4,6 @@
  */
 import type { Socket } from 'node:net';
 import type { Readable } from 'node:stream';
-import { createHash } from 'node:crypto';
 import { Agent, buildConnector, request as httpRequest } from 'undici';
 import { dial, targetOf, type Resolve } from './dial.js';
 import type { AddressRule } from './public-address.js';
@@ -90,8 +89,7 @@ export class WebClient {
 
   /** A connection that was made under one rule never serves a request under another. */
   #poolOf(url: URL, trusted: TrustedHost | undefined): Agent {
-    const { ca = '' } = trusted ?? {};
-    const key = trusted === undefined ? '' : `${url.host} ${createHash('sha256').update(ca).digest('hex')}`;
+    const key = trusted === undefined ? '' : `${url.host} ${trusted.ca ?? ''}`;
     const known = this.#pools.get(key);
     // The one that was used last stands last.
     if (known !== undefined) this.#pools.delete(key);

@@ -66,7 +66,7 @@ export interface AgentView extends View {
   secretHosts: readonly string[];
   gitOps: boolean;
   createdAt: string;
-  /** Set while the install that made the agent is not committed: src/services/scope.ts hides it. */
+  /** Set while the install that made the agent is not committed: `isCommitted` of caches.ts asks for it. */
   install: InstallMark | undefined;
 }
 

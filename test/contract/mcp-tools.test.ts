@@ -647,7 +647,13 @@ describe('triggers', () => {
     const stored = harness.api.peek(AgentTriggers, 'bw-acme-box/greeter.my-hook');
     expect(stored?.spec.tokenId).toMatch(/^[0-9a-f]{32}$/);
     expect(stored?.spec.keyId).toBe('k1');
-    expect(stored?.metadata.annotations?.['boxwright.dev/requested-by']).toBe(KEY.slice(0, 11));
+    expect(stored?.metadata).toMatchObject({
+      labels: { 'boxwright.dev/agent': 'greeter' },
+      annotations: {
+        'boxwright.dev/requested-by': KEY.slice(0, 11),
+        'boxwright.dev/created-at': '2026-05-01T10:00:00.000Z',
+      },
+    });
     expect(harness.barriers).toEqual([{ kind: 'AgentTrigger', resourceVersion: expect.any(String) }]);
   });
 
