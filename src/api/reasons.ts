@@ -123,7 +123,10 @@ export const RUN_REASONS = {
     cause: 'The runner ran out of memory.',
     nextStep: 'Raise spec.resources.runnerMemory of the Box, or give the agent less to read at once.',
   },
-  Evicted: { cause: 'The node evicted the pod.', nextStep: 'Start a new run; a run is never repeated by itself.' },
+  Evicted: {
+    cause: 'The pod was evicted: its node was drained or short of room, or a pod of a higher priority took its place.',
+    nextStep: 'Start a new run; a run is never repeated by itself.',
+  },
   PodDeleted: {
     cause: 'The pod of the run was deleted.',
     nextStep: 'Start a new run; a run is never repeated by itself.',

@@ -80,7 +80,7 @@ export function createGateway(deps: GatewayDeps): Gateway {
   const inputs = new ClaimInputs({ api, store, agents, boxes, clock, archive: deps.archive });
   const shared = { clock, store, served, pinning, metrics };
   const mcp = createMcp(deps, { ...shared, boxes: inputs });
-  const finisher = new RunFinisher({ ...shared, lock, log });
+  const finisher = new RunFinisher({ ...shared, api, lock, log });
   const handler = new GatewayHandler({
     authenticator,
     claims: new Claims({ ...shared, self, inputs, finisher, abilities, mcpServers: mcp.claims }),

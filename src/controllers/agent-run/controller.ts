@@ -42,7 +42,7 @@ export function createRunControllers(deps: RunDependencies): RunControllers {
       workers: 32,
       watch(enqueue) {
         wakeRun = enqueue;
-        return all([watchRuns(deps, queue, enqueue), countEnds(deps)]);
+        return all([reconciler.watch(), watchRuns(deps, queue, enqueue), countEnds(deps)]);
       },
       reconcile: (key, signal) => reconciler.reconcile(key, signal),
     },

@@ -1,6 +1,7 @@
 import { claimOf, makeBox, makeJob, makePod, makeRun, scheduled } from '../../../test/builders/run-objects.js';
 import type { RunParts } from '../../../test/builders/run-objects.js';
 import type { Job, Pod } from '../../kube/core-types.js';
+import type { DisruptedPod } from './disrupted-pods.js';
 import { nextDeadline, observe } from './observe.js';
 import type { Decision, Observation } from './observe.js';
 import { projectJob, projectPod } from './views.js';
@@ -19,6 +20,7 @@ interface Case {
   node?: NodeView | null;
   jobSpec?: Partial<Job['spec']>;
   podRefusal?: string;
+  disrupted?: DisruptedPod;
   terminating?: boolean;
   nodeGoneFor?: number;
   endedFor?: number;
@@ -35,6 +37,7 @@ function decide(given: Case): Decision {
     box: makeBox(),
     job: job === null ? undefined : projectJob(makeJob(run, job, given.jobSpec)),
     pod: pod === undefined ? undefined : projectPod(pod),
+    disrupted: given.disrupted,
     node: given.node === null ? undefined : (given.node ?? NODE),
     unboundClaim: undefined,
     podRefusal: given.podRefusal,
@@ -45,6 +48,10 @@ function decide(given: Case): Decision {
   return observe(seen);
 }
 
+const gone = (disruption: string) => ({ uid: 'u', reason: undefined, disruption, message: undefined });
+const FAILED_JOB: Job['status'] = {
+  conditions: [{ type: 'Failed', status: 'True', reason: 'PodFailurePolicy' }],
+};
 const CLAIMED: RunParts = { status: { claim: claimOf() } };
 const waiting = (reason: string, message = 'the kubelet says why') => ({
   name: 'runner',
@@ -219,6 +226,30 @@ describe('a pod that ended without a finish', () => {
       'PodDeleted',
       'was deleted',
     ],
+    [
+      'drained, object gone',
+      { run: CLAIMED, disrupted: gone('EvictionByEvictionAPI'), at: 60, endedFor: 15 },
+      'Evicted',
+      'The pod was evicted, as when its node is drained. Start a new run',
+    ],
+    [
+      'preempted, object gone',
+      { run: CLAIMED, disrupted: gone('PreemptionByScheduler'), at: 60, endedFor: 15 },
+      'Evicted',
+      'one of a higher priority',
+    ],
+    [
+      'moved for a reason that nobody has told us of, object gone',
+      { disrupted: gone('toString'), job: FAILED_JOB, at: 60, endedFor: 15 },
+      'Evicted',
+      'The pod was evicted: its node was drained or short of room, or a pod of a higher priority took its place.',
+    ],
+    [
+      'collected with its node, object gone',
+      { run: CLAIMED, disrupted: gone('DeletionByPodGC'), at: 60, endedFor: 15 },
+      'NodeLost',
+      'node',
+    ],
     ['deleted by hand, object gone', { run: CLAIMED, at: 60, endedFor: 15 }, 'PodDeleted', 'was deleted'],
     ['Job deleted by hand', { run: CLAIMED, job: null, at: 60, endedFor: 15 }, 'JobDeleted', 'Job'],
     [
@@ -292,6 +323,15 @@ describe('the termination message of container runner', () => {
   it('cannot claim success for a run that was never claimed, but can say why it failed', () => {
     expect(ended(report('Completed'), {}).do).toBe('wait');
     expect(ended(report('RunnerError'), {})).toMatchObject({ outcome: { reason: 'RunnerError' } });
+  });
+
+  it('that says no more than that it was told to stop is completed by what moved the pod away', () => {
+    const conditions = [{ type: 'DisruptionTarget', status: 'True' as const, reason: 'EvictionByEvictionAPI' }];
+    const pod = makePod({ ...terminated(0, { message: report('Interrupted') }), conditions });
+    expect(decide({ run: CLAIMED, pod, at: 60 })).toMatchObject({
+      outcome: { reason: 'Evicted', message: expect.stringContaining('drained'), output: 'the answer' },
+    });
+    expect(ended(report('Interrupted'))).toMatchObject({ outcome: { reason: 'Interrupted', message: 'm' } });
   });
 
   it('is never read from tools', () => {

@@ -7,6 +7,7 @@ import type { Box } from '../../api/v1alpha1/box.js';
 import { isClaimed } from '../../api/run-status.js';
 import type { RunOutcome } from '../../api/run-status.js';
 import { executionSecondsOf } from './bounds.js';
+import type { DisruptedPod } from './disrupted-pods.js';
 import { outcomeOf, outcomeOfLostPod, reportedOutcome, sentence } from './outcome.js';
 import type { FoundOutcome } from './outcome.js';
 import type { JobView, NodeView, PodView, RunView } from './views.js';
@@ -35,6 +36,8 @@ export interface Observation {
   job: JobView | undefined;
   /** The pod that claimed the run; before a claim the newest one. */
   pod: PodView | undefined;
+  /** What moved the pod away, when its object is gone and that was seen. */
+  disrupted: DisruptedPod | undefined;
   /** The node of the pod. */
   node: NodeView | undefined;
   /** The volume claim of the agent, while it has no volume. */
@@ -112,7 +115,7 @@ function observeWithoutPod(seen: Observation): Decision {
   const grace = pod?.runner.terminated?.exitCode === 0 ? FINISH_GRACE_MS : SHORT_GRACE_MS;
   if (seen.elapsed.ended < grace) return { do: 'wait', ms: grace - seen.elapsed.ended };
   if (run.spec.cancelRequested === true) return { do: 'finish', outcome: outcomeOf('Cancelled') };
-  const outcome = terminating ? outcomeOf('NamespaceTerminating') : outcomeOfLostPod(pod, job);
+  const outcome = terminating ? outcomeOf('NamespaceTerminating') : outcomeOfLostPod(seen);
   if (pod !== undefined) return { do: 'finish', outcome };
   return { do: 'finish', outcome, missing: job === undefined ? 'job' : 'pod' };
 }

@@ -367,6 +367,35 @@ describe('a working run', () => {
     expect(world.writes()).toEqual([]);
   });
 
+  it('ends as Evicted when its pod was evicted, also when the pod is gone before anybody looks', async () => {
+    const world = new RunWorld();
+    await working(world);
+    const conditions = [{ type: 'DisruptionTarget', status: 'True', reason: 'EvictionByEvictionAPI' }];
+    const pod = { namespace: NAMESPACE, name: 'ada-1-abcde' };
+    await world.api.patch(Pods, pod, { status: { conditions } }, { type: 'merge', subresource: 'status' });
+    world.api.vanish(Pods, `${NAMESPACE}/ada-1-abcde`);
+    await world.settle();
+    await world.pass(15);
+    expect(world.run().status).toMatchObject({
+      phase: 'error',
+      reason: 'Evicted',
+      message: 'The pod was evicted, as when its node is drained. Start a new run; a run is never repeated by itself.',
+    });
+  });
+
+  it('is not called evicted because of another pod of its Job', async () => {
+    const world = new RunWorld();
+    await working(world);
+    const conditions = [{ type: 'DisruptionTarget', status: 'True' as const, reason: 'EvictionByEvictionAPI' }];
+    const labels = { [LABEL_RUN]: 'ada-1' };
+    world.api.seed(Pods, makePod({ ...scheduled(), conditions }, { name: 'ada-1-other', uid: 'uid-other', labels }));
+    world.api.vanish(Pods, `${NAMESPACE}/ada-1-other`);
+    world.api.vanish(Pods, `${NAMESPACE}/ada-1-abcde`);
+    await world.settle();
+    await world.pass(15);
+    expect(world.run().status?.reason).toBe('PodDeleted');
+  });
+
   it('ends as JobDeleted when its Job is deleted by hand', async () => {
     const world = new RunWorld();
     await working(world);

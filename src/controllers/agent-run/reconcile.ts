@@ -16,6 +16,7 @@ import type { ReconcileResult } from '../../runtime/controller.js';
 import { describeEmpty } from '../budget/empty-budgets.js';
 import type { RunDependencies } from './dependencies.js';
 import { createJob } from './create-job.js';
+import { DisruptedPods } from './disrupted-pods.js';
 import { Marks } from './marks.js';
 import { isOver, isPodEnded, observe } from './observe.js';
 import type { Decision, MissingKind } from './observe.js';
@@ -50,6 +51,7 @@ export class RunReconciler {
   readonly #writer: RunWriter;
   readonly #settler: Settler;
   readonly #refusals: PodRefusals;
+  readonly #disrupted = new DisruptedPods();
 
   /** `wake` is called with other runs that got a place. */
   constructor(deps: RunDependencies, queue: RunQueue, wake: (key: string) => void) {
@@ -62,11 +64,17 @@ export class RunReconciler {
     this.#refusals = new PodRefusals(deps.api);
   }
 
+  /** Notes what reconciles cannot see any more; returns unsubscribe. */
+  watch(): () => void {
+    return this.#deps.caches.pods.onChange((change) => this.#disrupted.noted(change));
+  }
+
   async reconcile(key: string, signal: AbortSignal): Promise<ReconcileResult | void> {
     this.#queue.update(key, queuedRunOf(this.#deps.caches, key));
     const state = gather(this.#deps.caches, key);
-    if (state === undefined) return;
+    if (state === undefined) return this.#disrupted.forget(key);
     if (isTerminal(state.run)) {
+      this.#disrupted.forget(key);
       this.#marks.forget(state.uid);
       this.#refusals.forget(state.uid);
       return await this.#settler.settle(state, signal);
@@ -93,6 +101,7 @@ export class RunReconciler {
       run,
       job,
       pod,
+      disrupted: this.#disrupted.of(state.key, run.status?.claim?.podUid),
       node,
       terminating,
       box: state.box ?? WITHOUT_BOX,

@@ -1,3 +1,4 @@
+import { Pods } from '../../kube/core-types.js';
 import { KubeConnectionError } from '../../kube/errors.js';
 import { readTranscript } from '../../transcript/chunk-store.js';
 import { assistantMessage, outputEvent, stepEvent, toolEvent, userMessage } from '../../../test/builders/run-events.js';
@@ -63,6 +64,47 @@ test.each([
 
   expect(world.run('helper-1').status).toMatchObject({ phase, reason, message: 'why' });
   expect(world.writes('agentrunchunks')).toBe(0);
+});
+
+describe('a runner that was told to stop', () => {
+  const INTERRUPTED = { epoch: 1, events: [], outcome: { reason: 'Interrupted', message: 'why', output: 'so far' } };
+
+  async function finishedWith(conditions: object[]) {
+    const { world, gateway, pod } = await claimed();
+    const ref = { namespace: NAMESPACE, name: pod.podName };
+    await world.api.patch(Pods, ref, { status: { conditions } }, { type: 'merge', subresource: 'status' });
+    world.api.clearRecords();
+    await world.call(gateway, pod, 'finish', INTERRUPTED);
+    return world;
+  }
+
+  const evicted = { type: 'DisruptionTarget', status: 'True', reason: 'EvictionByEvictionAPI' };
+
+  test('because its pod is evicted ends as Evicted, after one read', async () => {
+    const world = await finishedWith([evicted]);
+    expect(world.run('helper-1').status).toMatchObject({
+      phase: 'error',
+      reason: 'Evicted',
+      message: 'The pod was evicted, as when its node is drained. Start a new run; a run is never repeated by itself.',
+      output: 'so far',
+    });
+    expect(world.api.reads.map(({ verb, resource }) => `${verb} ${resource}`)).toEqual(['get pods']);
+  });
+
+  test.each([
+    ['nobody moved it', []],
+    ['it was to be moved and stays', [{ ...evicted, status: 'False' }]],
+  ])('ends in its own words when %s', async (_what, conditions) => {
+    const world = await finishedWith(conditions);
+    expect(world.run('helper-1').status).toMatchObject({ reason: 'Interrupted', message: 'why' });
+  });
+
+  test('ends in its own words when its pod cannot be read', async () => {
+    const { world, gateway, pod } = await claimed();
+    world.api.failNext({ verb: 'get', resource: 'pods', error: apiError(503, 'ServiceUnavailable') });
+    await world.call(gateway, pod, 'finish', INTERRUPTED);
+    expect(world.run('helper-1').status).toMatchObject({ reason: 'Interrupted', message: 'why' });
+  });
 });
 
 test.each(['Queued', 'NodeLost', 'toString', ''])('a runner cannot report the outcome %p', async (reason) => {

@@ -1,8 +1,11 @@
 /** The end of a run as the gateway writes it: reported by the runner, refused at the claim, or silent for too long. */
+import { evictionBy } from '../../api/disruption.js';
 import { acceptedAt } from '../../api/names.js';
 import { RUN_REASONS, isReportedReason } from '../../api/reasons.js';
 import { finishedStatus, isTerminal, phaseOf, type RunOutcome, type RunStatus } from '../../api/run-status.js';
 import { MAX_STATUS_OUTPUT_BYTES, type AgentRun, type RunPhase } from '../../api/v1alpha1/agent-run.js';
+import { Pods } from '../../kube/core-types.js';
+import type { KubeApi } from '../../kube/types.js';
 import { redact, type Logger } from '../../observability/logger.js';
 import type { FinishAnswer, FinishRequest, RunEvent } from '../../protocol/run.js';
 import { isoNow, type Clock } from '../../runtime/clock.js';
@@ -19,6 +22,7 @@ import type { RunStore } from './run-store.js';
 import { logFields, transcriptOf, withUsage, type ServedRun, type ServedRuns } from './served-runs.js';
 
 export interface RunFinisherOptions {
+  api: Pick<KubeApi, 'get'>;
   clock: Clock;
   store: RunStore;
   served: ServedRuns;
@@ -51,7 +55,7 @@ export class RunFinisher {
       served.call?.abort();
       await this.#closeLog(served, request);
       const more = { ...outputOf(request.outcome.output), ...pendingStatus(request.outcome) };
-      return { phase: await this.#end(served, outcomeOf(request), more) };
+      return { phase: await this.#end(served, await this.#explained(identity, outcomeOf(request)), more) };
     });
   }
 
@@ -113,6 +117,25 @@ export class RunFinisher {
       if (!(error instanceof SequenceConflictError)) throw error;
       metrics.reported('conflict');
       throw new GatewayError(409, error.message, { type: 'SequenceConflict' });
+    }
+  }
+
+  /**
+   * A pod that is told to stop does not know why; its condition DisruptionTarget, which is set before it is deleted, does. One
+   * read in a rare case; without an answer the words of the runner stand.
+   */
+  async #explained({ namespace, podName, podUid }: RunIdentity, outcome: RunOutcome): Promise<RunOutcome> {
+    if (outcome.reason !== 'Interrupted') return outcome;
+    const { api, log } = this.#options;
+    try {
+      const { metadata, status } = await api.get(Pods, { namespace, name: podName });
+      const disrupted = status?.conditions?.find(({ type }) => type === 'DisruptionTarget');
+      if (metadata.uid !== podUid || disrupted?.status !== 'True') return outcome;
+      const { cause, nextStep } = RUN_REASONS.Evicted;
+      return { reason: 'Evicted', message: `${evictionBy(disrupted.reason ?? '') ?? cause} ${nextStep}` };
+    } catch (error) {
+      log.debug({ err: error, namespace, pod: podName }, 'why a pod is told to stop could not be read');
+      return outcome;
     }
   }
 
