@@ -79,7 +79,7 @@ async function tunnel(
     const remote = await connect(targetOf(target));
     remote.on('error', () => socket.destroy());
     remote.on('close', () => socket.destroy());
-    socket.on('close', () => remote.destroy());
+    endWith(socket, remote);
     socket.write('HTTP/1.1 200 Connection established\r\n\r\n');
     remote.write(head);
     remote.pipe(socket).pipe(remote);
@@ -107,9 +107,15 @@ async function forward(asked: IncomingMessage, answer: ServerResponse, connect: 
       response.on('error', () => answer.destroy());
       response.pipe(answer);
     });
-    answer.on('close', () => socket.destroy());
+    endWith(answer, socket);
     asked.pipe(onward);
   } catch {
     answer.destroy();
   }
+}
+
+/** Nothing is left of a connection whose client has gone, also when it went while the connection was made. */
+function endWith(client: Duplex | ServerResponse, remote: Socket): void {
+  if (client.destroyed) remote.destroy();
+  else client.once('close', () => remote.destroy());
 }
