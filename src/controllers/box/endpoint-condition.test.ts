@@ -1,3 +1,4 @@
+import { FakeClock } from '../../../test/builders/fake-clock.js';
 import { makeBox } from '../../../test/builders/run-objects.js';
 import { findCondition } from '../../api/conditions.js';
 import { endpointDigest } from '../../api/endpoint.js';
@@ -14,7 +15,7 @@ function probe(result: EndpointProbe['result'], endpoint = ENDPOINT): EndpointPr
 function shown(endpoint: object | undefined, status: Box['status'] = {}): Box {
   const { engine: _engine, ...spec } = makeBox().spec;
   const box = { ...makeBox(), spec: { ...spec, ...(endpoint === undefined ? {} : { endpoint }) }, status } as Box;
-  showEndpoint(box, NOW);
+  showEndpoint(box, new FakeClock());
   return box;
 }
 

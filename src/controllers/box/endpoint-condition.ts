@@ -1,7 +1,8 @@
 /** Condition EndpointReady of a Box with `spec.endpoint`: what the gateway found, as a pure function of the Box. */
-import { setCondition } from '../../api/conditions.js';
 import { endpointDigest } from '../../api/endpoint.js';
 import type { Box } from '../../api/v1alpha1/box.js';
+import type { Clock } from '../../runtime/clock.js';
+import { showCondition } from '../common/ready.js';
 
 export const ENDPOINT_READY = 'EndpointReady';
 
@@ -11,7 +12,7 @@ const PROBING = 'the gateway lists the models of the endpoint and tries a call w
  * True: agents can work with the endpoint. False: its runs will fail, and the message says what to mend. Unknown: it has not been
  * tried with its present settings. Absent without an endpoint. Runs start in any case: an outage of a model is theirs to try again.
  */
-export function showEndpoint(draft: Box, now: string): void {
+export function showEndpoint(draft: Box, clock: Clock): void {
   const { endpoint } = draft.spec;
   const { endpointProbe, ...status } = draft.status ?? {};
   if (endpoint === undefined) {
@@ -27,11 +28,5 @@ export function showEndpoint(draft: Box, now: string): void {
         message: endpointProbe.message,
       }
     : { status: 'Unknown' as const, reason: 'EndpointProbing', message: PROBING };
-  const { generation } = draft.metadata;
-  const condition = {
-    type: ENDPOINT_READY,
-    ...found,
-    ...(generation === undefined ? {} : { observedGeneration: generation }),
-  };
-  draft.status = { ...draft.status, conditions: setCondition(draft.status?.conditions, condition, now) };
+  showCondition(draft, { type: ENDPOINT_READY, ...found }, clock);
 }

@@ -3,7 +3,6 @@ import { boxNamespace } from '../../api/names.js';
 import { Boxes } from '../../api/v1alpha1/box.js';
 import type { Box } from '../../api/v1alpha1/box.js';
 import { LimitRanges, NetworkPolicies, ResourceQuotas, ServiceAccounts } from '../../kube/core-types.js';
-import { isoNow } from '../../runtime/clock.js';
 import { CONTINUE, DONE, requeueAfter } from '../../runtime/steps.js';
 import type { Step, StepResult } from '../../runtime/steps.js';
 import type { CountMirror } from '../common/count-mirror.js';
@@ -52,7 +51,7 @@ export function boxSteps(deps: BoxDependencies, mirror: CountMirror): readonly B
     {
       name: 'endpoint',
       run: (draft) => {
-        showEndpoint(draft, isoNow(deps.clock));
+        showEndpoint(draft, deps.clock);
         return CONTINUE;
       },
     },
