@@ -24,6 +24,8 @@ export const ANNOTATION_MANAGED_BY = 'boxwright.dev/managed-by';
 export const ANNOTATION_TEMPLATE = 'boxwright.dev/template';
 /** On an Agent: it belongs to an install that is not committed yet (src/api/installing.ts). */
 export const ANNOTATION_INSTALLING = 'boxwright.dev/installing';
+/** On the first Agent of a committed install: its template does not count it yet (src/api/install-count.ts). */
+export const ANNOTATION_UNCOUNTED_INSTALL = 'boxwright.dev/uncounted-install';
 /** On a namespace: an administrator lets the Box of this name adopt it. */
 export const ANNOTATION_ADOPT = 'boxwright.dev/adopt';
 /** On a Job: the latest run of the same session, whose transcript continues in this one. */

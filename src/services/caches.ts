@@ -71,6 +71,8 @@ export const INDEX = {
   boxesOfWorkspace: 'workspace',
   /** Agents: Box name. */
   agentsOfBox: 'box',
+  /** First agents of installs that are not counted yet: UID of the template. */
+  uncountedInstalls: 'uncounted',
   /** Triggers: `namespace/agent`. */
   triggersOfAgent: 'agent',
   /** Schedules, skills, memories: `namespace/agent`. */
@@ -114,7 +116,10 @@ export function createApiCaches(create: InformerFactory): ApiCaches {
     Agent: create({
       type: Agents,
       project: projectAgent,
-      indexes: { [INDEX.agentsOfBox]: (agent) => [agent.box] },
+      indexes: {
+        [INDEX.agentsOfBox]: (agent) => [agent.box],
+        [INDEX.uncountedInstalls]: ({ uncounted }) => (uncounted === undefined ? [] : [uncounted]),
+      },
     }),
     AgentTrigger: create({
       type: AgentTriggers,

@@ -4,6 +4,7 @@
  * tool and URL (tools.md 1).
  */
 import { ANNOTATION_CREATED_AT, ANNOTATION_MANAGED_BY } from '../api/labels.js';
+import { uncountedInstallOf } from '../api/install-count.js';
 import { installMarkOf } from '../api/installing.js';
 import type { InstallMark } from '../api/installing.js';
 import type { ObjectMeta } from '../api/meta.js';
@@ -68,6 +69,8 @@ export interface AgentView extends View {
   createdAt: string;
   /** Set while the install that made the agent is not committed: `isCommitted` of caches.ts asks for it. */
   install: InstallMark | undefined;
+  /** UID of the template that does not count yet that it was installed with this agent. */
+  uncounted: string | undefined;
 }
 
 export interface ConnectorView extends View {
@@ -91,7 +94,10 @@ export interface TemplateView extends View {
   draft: TemplateContent;
   published: AgentTemplate['spec']['published'];
   listed: boolean;
+  /** Installs that are counted; src/services/templates/install-count.ts knows all of them. */
   installs: number;
+  /** UIDs of the first agents of those that were counted last. */
+  counting: readonly string[];
   gitOps: boolean;
   createdAt: string;
   updatedAt: string;
@@ -269,6 +275,7 @@ export function projectAgent(agent: Agent): AgentView {
     gitOps: isGitOps(agent.metadata),
     createdAt: createdAtOf(agent.metadata),
     install: installMarkOf(agent.metadata),
+    uncounted: uncountedInstallOf(agent.metadata)?.uid,
   };
 }
 
@@ -300,6 +307,7 @@ export function projectTemplate({ metadata, spec, status }: AgentTemplate): Temp
     published: spec.published,
     listed: spec.listed,
     installs: status?.installs ?? 0,
+    counting: (status?.counting ?? []).map(({ uid }) => uid),
     gitOps: isGitOps(metadata),
     createdAt,
     updatedAt: isoTime(spec.updatedAt ?? createdAt),

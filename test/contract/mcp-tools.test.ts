@@ -141,17 +141,7 @@ const COSTS: [string, string[]][] = [
   ['publish_template', ['get agenttemplates', 'get agenttemplateparts']],
   ['delete_template', ['delete agenttemplates', 'delete agenttemplateparts']],
   // The commit names the version of the agent that it saw.
-  [
-    'install_template',
-    [
-      'get agenttemplateparts',
-      'get agents',
-      'get agenttemplates',
-      'create agents',
-      'patch agents',
-      'patch agenttemplates/status',
-    ],
-  ],
+  ['install_template', ['get agenttemplateparts', 'get agents', 'create agents', 'patch agents']],
   ['list_sessions', []],
   ['get_session', ['get agentruns', 'get agentrunchunks']],
   ['list_memories', []],

@@ -221,8 +221,8 @@ describe('tools 1: every write stores the prefix of the key in boxwright.dev/req
     ['install_template', { templateId: 'acme.writers' }],
     ...ON_OBJECTS.filter(([tool]) => !tool.startsWith('delete_')),
   ];
-  /** Pieces of a template, which carries it; and a number for people. */
-  const PARTS = ['agenttemplateparts', 'agenttemplates/status'];
+  /** Pieces of a template, which carries it. */
+  const PARTS = ['agenttemplateparts'];
 
   test.each(makers)('%s %j', async (tool, args) => {
     harness.controllerSays({ active: true });

@@ -20,6 +20,7 @@ import { createLogger } from '../../src/observability/logger.js';
 import { getAgent, listAgents, listSpaces } from '../../src/services/agents.js';
 import { createTriggerReader } from '../../src/services/caches.js';
 import { installTemplate } from '../../src/services/templates/install.js';
+import { listTemplates } from '../../src/services/templates/read.js';
 import { KubeConnectionError } from '../../src/kube/errors.js';
 import { KEY, McpHarness, templateAgent } from '../builders/mcp-harness.js';
 import { apiError } from '../builders/recording-api.js';
@@ -161,17 +162,27 @@ class World {
       (await Promise.all(NAMES.map(url))).filter((trigger) => trigger !== undefined).length,
     ];
     const seen = counts[0] === 0 ? 'nothing' : 'all';
+    // The number of installs moves with them: whoever takes the mark over, and when.
+    expect(this.installCount()).toBe(seen === 'all' ? 1 : 0);
     const each = seen === 'all' ? NAMES.length : 0;
     expect(counts).toEqual([each, each, each, each]);
     return seen;
   }
 
-  /** Everything that is stored of the install. */
-  stored(): { agents: number; marks: number; children: number[] } {
+  installCount(): number | undefined {
+    const { templates } = listTemplates(this.harness.services.scope, CALLER, { scope: 'own' });
+    return templates.find(({ templateId }) => templateId === REQUEST.templateId)?.installCount;
+  }
+
+  /** Everything that is stored of the install; `counted` is the number of the template alone. */
+  stored(): { agents: number; marks: number; children: number[]; counted: number } {
     const agents = this.harness.api.all(Agents).filter(({ metadata }) => NAMES.includes(metadata.name));
     const children = CHILDREN.map((type) => this.harness.api.all(type).length);
-    const marks = agents.filter(({ metadata }) => metadata.annotations?.['boxwright.dev/installing'] !== undefined);
-    return { agents: agents.length, marks: marks.length, children };
+    const marks = agents.filter(({ metadata }) =>
+      ['installing', 'uncounted-install'].some((mark) => metadata.annotations?.[`boxwright.dev/${mark}`] !== undefined),
+    );
+    const counted = this.harness.api.peek(AgentTemplates, 'bw-ws-acme/team')?.status?.installs ?? 0;
+    return { agents: agents.length, marks: marks.length, children, counted };
   }
 }
 
@@ -180,9 +191,9 @@ function first<T>(set: ReadonlySet<T>): T | undefined {
   return undefined;
 }
 
-const WHOLE = { agents: 3, marks: 0, children: [3, 3, 3, 2] };
-const NOTHING = { agents: 0, marks: 0, children: [0, 0, 0, 0] };
-/** 3 agents, 9 objects of theirs, 2 setups, the commit; the count of installs follows. */
+const WHOLE = { agents: 3, marks: 0, children: [3, 3, 3, 2], counted: 1 };
+const NOTHING = { agents: 0, marks: 0, children: [0, 0, 0, 0], counted: 0 };
+/** 3 agents, 9 objects of theirs, 2 setups, the commit. */
 const COMMIT = 15;
 
 test('an install that nothing disturbs: the last write shows everything', async () => {
@@ -191,12 +202,12 @@ test('an install that nothing disturbs: the last write shows everything', async 
   expect(await world.install(99, async () => void seen.push(await world.visible()))).toMatchObject({
     agents: [{}, {}, {}],
   });
-  expect(seen).toEqual([...Array<string>(COMMIT - 1).fill('nothing'), 'all', 'all']);
+  expect(seen).toEqual([...Array<string>(COMMIT - 1).fill('nothing'), 'all']);
   await world.sweep();
   expect(world.stored()).toEqual(WHOLE);
 });
 
-test.each(Array.from({ length: COMMIT + 1 }, (_, index) => index + 1))(
+test.each(Array.from({ length: COMMIT }, (_, index) => index + 1))(
   'the pod dies after write %i: everything or nothing',
   async (write) => {
     const world = new World();
@@ -273,7 +284,6 @@ test.each(['agents', 'agentskills', 'agentschedules', 'agenttriggers', 'agentrun
     expect(await world.visible()).toBe('nothing');
     await world.settle();
     expect(world.stored()).toEqual(NOTHING);
-    expect(world.api.peek(AgentTemplates, 'bw-ws-acme/team')?.status?.installs).toBeUndefined();
   },
 );
 
@@ -282,8 +292,37 @@ test('the first agent is deleted right after the commit: the others stay', async
   await world.install(COMMIT);
   const deleted = world.harness.api.peek(Agents, 'bw-acme-box/lead');
   await world.api.delete(Agents, { namespace: 'bw-acme-box', name: 'lead' }, { uid: deleted?.metadata.uid ?? '' });
+  expect(world.installCount()).toBe(1);
   await world.sweep();
-  expect(world.stored()).toEqual({ agents: 2, marks: 0, children: [2, 2, 2, 1] });
+  expect(world.stored()).toEqual({ agents: 2, marks: 0, children: [2, 2, 2, 1], counted: 1 });
+  expect(world.installCount()).toBe(1);
+});
+
+test('the controller dies while it counts: the number never leaves its place', async () => {
+  for (const failure of [{ resource: 'agenttemplates/status' }, { resource: 'agents', key: 'bw-acme-box/lead' }]) {
+    for (const afterWrite of [false, true]) {
+      const world = new World();
+      expect(await world.install(99)).toMatchObject({ agents: [{}, {}, {}] });
+      world.harness.api.failNext({ verb: 'patch', ...failure, error: CUT, afterWrite });
+      await expect(world.control()).rejects.toThrow('reset');
+      expect(world.installCount()).toBe(1);
+      await world.settle();
+      expect(world.stored()).toEqual(WHOLE);
+      expect(world.installCount()).toBe(1);
+    }
+  }
+});
+
+test('the same template is installed again and again: each time is counted', async () => {
+  const world = new World();
+  for (let times = 1; times <= 3; times++) {
+    await world.install(99);
+    expect(world.installCount()).toBe(times);
+    if (times === 2) await world.settle();
+  }
+  await world.settle();
+  expect(world.installCount()).toBe(3);
+  expect(world.stored().counted).toBe(3);
 });
 
 test('the handles of an install that is not committed are taken', async () => {

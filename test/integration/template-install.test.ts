@@ -21,7 +21,9 @@ import { KeyedWaiter } from '../../src/services/keyed-waiter.js';
 import { OwnRuns } from '../../src/services/own-runs.js';
 import { upsertSchedule } from '../../src/services/schedules.js';
 import { upsertSkill } from '../../src/services/skills.js';
-import { ANNOTATION_INSTALLING } from '../../src/api/labels.js';
+import { listTemplates } from '../../src/services/templates/read.js';
+import { ANNOTATION_INSTALLING, ANNOTATION_UNCOUNTED_INSTALL } from '../../src/api/labels.js';
+import { AgentTemplates } from '../../src/api/v1alpha1/agent-template.js';
 import type { ResourceType } from '../../src/api/meta.js';
 import { upsertTrigger } from '../../src/services/triggers.js';
 import { startBaseControllers, startStandIns } from '../builders/base-controllers.js';
@@ -142,11 +144,18 @@ async function installed(): Promise<{ agents: number; children: number[]; marks:
     ),
   );
   const [triggers = 0, skills = 0, schedules = 0, runs = 0] = children.map((list) => list.items.length);
-  const marks = items.filter(({ metadata }) => metadata.annotations?.[ANNOTATION_INSTALLING] !== undefined).length;
+  const marks = items.filter(({ metadata }) =>
+    [ANNOTATION_INSTALLING, ANNOTATION_UNCOUNTED_INSTALL].some((mark) => metadata.annotations?.[mark] !== undefined),
+  ).length;
   return { agents: items.length - 2, children: [triggers - 2, skills - 2, schedules - 2, runs], marks };
 }
 
 const visible = () => listAgents({ caches }, CALLER, undefined).length - 2;
+/** What the tools say. */
+const installCount = () => listTemplates({ caches }, CALLER, { scope: 'own' }).templates[0]?.installCount;
+/** What kubectl says. */
+const counted = async () =>
+  (await server.api.get(AgentTemplates, { namespace: 'bw-ws-inst', name: 'team' })).status?.installs ?? 0;
 
 /** 2 agents, 6 objects of theirs and 2 setups; the commit is the next write. */
 const COMMIT = 11;
@@ -162,11 +171,12 @@ test.each([1, 2, 5, 8, COMMIT - 1])(
     const isGone = async () => JSON.stringify(await installed()) === JSON.stringify(NOTHING);
     await eventually(isGone, 'something of the install is left');
     expect(visible()).toBe(0);
+    expect([installCount(), await counted()]).toEqual([0, 0]);
   },
   60_000,
 );
 
-test('the pod dies after the commit: everything stays, and no mark', async () => {
+test('the pod dies after the commit: everything stays, is counted once, and no mark', async () => {
   const { api, death } = mortal(COMMIT);
   const { templates } = services(api, systemClock);
   expect(await Promise.race([installTemplate(templates, CALLER, REQUEST), death])).toBe('died');
@@ -178,4 +188,6 @@ test('the pod dies after the commit: everything stays, and no mark', async () =>
   const { items } = await server.api.list(Agents, { namespace: NAMESPACE });
   expect(items.filter(({ metadata }) => metadata.deletionTimestamp !== undefined)).toEqual([]);
   expect(await installed()).toEqual(whole);
+  await eventually(async () => (await counted()) === 1, 'the template does not count the install');
+  await eventually(() => installCount() === 1, 'the tools do not show the count');
 }, 60_000);

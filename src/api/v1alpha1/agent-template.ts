@@ -10,6 +10,8 @@ const MAX_PARTS = 32;
 /** Published versions of one template that are kept. */
 export const MAX_TEMPLATE_VERSIONS = 100;
 export const MAX_TEMPLATE_AGENTS = 50;
+/** Installs of one template that are counted at the same time. */
+export const MAX_COUNTING = 64;
 
 /** One stored content: the draft, or a published version. */
 export const TemplateContent = z.object({
@@ -48,9 +50,20 @@ export const AgentTemplateSpec = z.object({
   updatedAt: Timestamp.optional().describe('When the draft last changed; creation when absent.'),
 });
 
+const CountedAgent = z.object({
+  agent: z.string().max(128).describe('The Agent, as namespace/name.'),
+  uid: z.string().max(64).describe('Its UID.'),
+});
+export type CountedAgent = z.output<typeof CountedAgent>;
+
 export const AgentTemplateStatus = z.object({
   conditions: Conditions,
   installs: z.int().min(0).optional().describe('How often it was installed.'),
+  counting: z
+    .array(CountedAgent)
+    .max(MAX_COUNTING)
+    .optional()
+    .describe('First agents of the installs that were counted last, so that none is counted twice.'),
 });
 
 /** A packaged set of agents: a draft and published versions (spec 1.7, tools.md). */

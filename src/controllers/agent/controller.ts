@@ -31,6 +31,7 @@ import { patchStatus } from '../common/status-patch.js';
 import { AgentDirectory } from './directory.js';
 import { removeClaim } from '../workspace-volume/claim.js';
 import type { ClaimView, StorageClassView } from '../workspace-volume/views.js';
+import { countInstall } from './install-count.js';
 import { followersOf, settleInstall, watchInstalls } from './install.js';
 import { agentStatus, browserConditions, handleConditions, whyNotReady } from './status.js';
 import type { RunClaimView } from './status.js';
@@ -128,7 +129,7 @@ function childrenOf(caches: AgentDependencies['caches']): readonly [ResourceType
   ];
 }
 
-/** deleted? -> finalizer -> installed? -> slot, handle and Ready -> volume of its workspace. */
+/** deleted? -> finalizer -> installed? -> counted? -> slot, handle and Ready -> volume of its workspace. */
 function agentSteps(deps: AgentDependencies): readonly AgentStep[] {
   return [
     {
@@ -144,6 +145,13 @@ function agentSteps(deps: AgentDependencies): readonly AgentStep[] {
       },
     },
     { name: 'install', run: (draft, _directory, signal) => settleInstall(deps, draft, signal) },
+    {
+      name: 'count',
+      run: async (draft, _directory, signal) => {
+        await countInstall(deps.api, draft, signal);
+        return CONTINUE;
+      },
+    },
     {
       name: 'standing',
       run: (draft, directory) => {
@@ -169,6 +177,8 @@ function agentSteps(deps: AgentDependencies): readonly AgentStep[] {
 async function finalizeAgent(deps: AgentDependencies, draft: AgentView, signal: AbortSignal): Promise<StepResult> {
   const { api, caches } = deps;
   const key = objectKey(draft.metadata);
+  // Installed and then deleted: it was installed.
+  await countInstall(api, draft, signal);
   // Committed and then deleted: it can be asked until the last of the others has been shown.
   let left = installMarkOf(draft.metadata) === undefined ? followersOf(caches.agents, draft).length : 0;
   for (const [type, cache] of childrenOf(caches)) {

@@ -40,7 +40,7 @@ export async function createTemplate(deps: TemplateDeps, caller: Caller, input: 
   const created = await createUnderFreeName(deps, caller, input);
   const template = await fillOrRemove(deps, caller, created, agents);
   return {
-    ...templateRecord(template, caller),
+    ...templateRecord(deps, caller, template),
     agents: agents.map(({ id, spec, handle }) => ({ templateAgentId: id, name: spec.name, handle })),
   };
 }

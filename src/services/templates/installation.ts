@@ -5,7 +5,9 @@
  */
 import { INSTALL_DEADLINE_MS, installMark, installMarkOf } from '../../api/installing.js';
 import type { InstallMark } from '../../api/installing.js';
-import { ANNOTATION_INSTALLING, ANNOTATION_TEMPLATE } from '../../api/labels.js';
+import { uncountedInstall } from '../../api/install-count.js';
+import type { InstalledTemplate } from '../../api/install-count.js';
+import { ANNOTATION_INSTALLING, ANNOTATION_TEMPLATE, ANNOTATION_UNCOUNTED_INSTALL } from '../../api/labels.js';
 import type { KubeObject, ResourceType } from '../../api/meta.js';
 import { AgentRuns } from '../../api/v1alpha1/agent-run.js';
 import { AgentSchedules } from '../../api/v1alpha1/agent-schedule.js';
@@ -51,6 +53,8 @@ export interface InstallTarget {
   keyId: string;
   /** What stands in the annotation of the new agents. */
   source: string;
+  /** What is counted. */
+  template: InstalledTemplate;
 }
 
 /** Nobody knows whether the last write happened: nothing may be taken back any more. */
@@ -218,14 +222,18 @@ export class Installation {
     return bounded(this.deps.clock, ACKNOWLEDGE_MS, (signal) => this.deps.startRun(request, signal));
   }
 
-  /** The one write that shows the agents: it fails when the controller has begun to take the install back. */
+  /** The one write that shows the agents and counts the install: it fails when the controller has begun to take it back. */
   async #commit(): Promise<void> {
     const [first] = this.#agents;
     if (first === undefined) return;
     for (let attempt = 1; ; attempt++) {
       const agent = await this.#readFirst(first);
       const { uid, resourceVersion } = agent.metadata;
-      const metadata = { uid, resourceVersion, annotations: { [ANNOTATION_INSTALLING]: null } };
+      const annotations = {
+        [ANNOTATION_INSTALLING]: null,
+        [ANNOTATION_UNCOUNTED_INSTALL]: uncountedInstall(this.target.template, first.uid),
+      };
+      const metadata = { uid, resourceVersion, annotations };
       try {
         const written = await kubeCall(this.deps, (signal) =>
           this.deps.api.patch(Agents, first, { metadata }, { type: 'merge', signal }),

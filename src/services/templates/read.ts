@@ -20,7 +20,7 @@ export interface TemplateFilter {
 export function listTemplates(deps: Pick<ScopeDeps, 'caches'>, caller: Caller, filter: TemplateFilter) {
   const words = (filter.query ?? '').toLowerCase().split(/\s+/).filter(Boolean);
   const templates = templatesIn(deps, caller, filter.scope)
-    .map((template) => templateRecord(template, caller))
+    .map((template) => templateRecord(deps, caller, template))
     .filter(({ status }) => filter.status === undefined || status === filter.status)
     .filter(({ name, description, category, tags }) => {
       const text = [name, description, category ?? '', ...tags].join(' ').toLowerCase();
@@ -54,7 +54,7 @@ export async function getTemplate(deps: ScopeDeps, caller: Caller, id: string, v
   const shown = versionOf(template, caller, { version, default: 'draft' });
   const agents = await readVersion(deps, template, shown ?? template.draft);
   return {
-    ...templateRecord(template, caller, version === undefined ? undefined : shown),
+    ...templateRecord(deps, caller, template, version === undefined ? undefined : shown),
     agents: agents.map((agent) => templateAgentRecord(agent, own)),
   };
 }

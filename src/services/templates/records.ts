@@ -3,9 +3,11 @@ import type { AgentTemplate } from '../../api/v1alpha1/agent-template.js';
 import type { AgentSnapshot } from '../../templates/snapshot.js';
 import { mcpServerRecord } from '../mcp-servers.js';
 import type { Caller } from '../key-check.js';
+import type { ScopeDeps } from '../scope.js';
 import { isoTime } from '../views.js';
 import type { TemplateView } from '../views.js';
 import { templateIdOf } from './find.js';
+import { installsOf } from './install-count.js';
 
 export type PublishedVersion = AgentTemplate['spec']['published'][number];
 
@@ -27,8 +29,13 @@ export function isUnchanged(template: TemplateView): boolean {
   );
 }
 
-/** The Template record: of the own workspace the draft, of another the newest version. `shown` = another version. */
-export function templateRecord(template: TemplateView, caller: Caller, shown?: PublishedVersion) {
+/** The Template record: of the own workspace the draft, of another the newest version. `shown` = another version. No request. */
+export function templateRecord(
+  deps: Pick<ScopeDeps, 'caches'>,
+  caller: Caller,
+  template: TemplateView,
+  shown?: PublishedVersion,
+) {
   const own = template.workspace === caller.workspace;
   const latest = latestOf(template);
   const version = shown ?? (own ? undefined : latest);
@@ -43,7 +50,7 @@ export function templateRecord(template: TemplateView, caller: Caller, shown?: P
     hasUnpublishedChanges: own && !isUnchanged(template),
     own,
     agentCount: (version ?? template.draft).agents,
-    installCount: template.installs,
+    installCount: installsOf(deps, template),
     createdAt: template.createdAt,
     updatedAt: own || latest === undefined ? template.updatedAt : isoTime(latest.publishedAt),
     publishedAt: publishedAtOf(shown ?? latest),
