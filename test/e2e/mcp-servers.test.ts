@@ -5,6 +5,8 @@ import { finishedRun, toolOk } from './support/mcp.js';
 import type { RunRecord } from './support/mcp.js';
 import { createTenant } from './support/tenant.js';
 import type { Tenant } from './support/tenant.js';
+import { startVendorPod } from './support/vendor.js';
+import type { VendorPod } from './support/vendor.js';
 
 jest.setTimeout(300_000);
 
@@ -22,11 +24,13 @@ describe('MCP servers in runs', () => {
   let tenant: Tenant;
   /** Of the API inside the cluster: names need a DNS that a test cluster may not have. */
   let api: string;
+  let vendors: VendorPod;
 
   beforeAll(async () => {
+    vendors = await startVendorPod('e2e-mcp');
     const service = await getObject<{ spec: { clusterIP: string } }>('service', 'boxwright-api', RELEASE_NAMESPACE);
     api = service?.spec.clusterIP ?? '';
-    const trustedHosts = [{ host: api, http: true }];
+    const trustedHosts = [api, vendors.redirecting.host].map((host) => ({ host, http: true }));
     tenant = await createTenant('e2e-mcp', {
       box: { egress: { requireEnforcement: false, trustedHosts } },
     });
@@ -34,16 +38,22 @@ describe('MCP servers in runs', () => {
 
   afterAll(async () => {
     await tenant.remove();
+    await vendors.remove();
   });
 
-  function secret(agent: string, data: Record<string, string>, annotations: Record<string, string>): Promise<void> {
+  function secret(
+    agent: string,
+    data: Record<string, string>,
+    annotations: Record<string, string>,
+    labels: Record<string, string> = { 'boxwright.dev/credential': 'true' },
+  ): Promise<void> {
     return apply({
       apiVersion: 'v1',
       kind: 'Secret',
       metadata: {
         name: `${agent}-secrets`,
         namespace: tenant.namespace,
-        labels: { 'boxwright.dev/credential': 'true' },
+        labels,
         annotations,
       },
       stringData: data,
@@ -103,9 +113,33 @@ describe('MCP servers in runs', () => {
   });
 
   test.each([
+    ['unlabelled', 'without our label', (host: string) => ({ host, labels: {} })],
+    ['elsewhere', 'for another host', () => ({ host: 'mcp.example.com', labels: undefined })],
+  ])('agent %s with a Secret %s: its server is left out, and the run goes on', async (agent, _what, made) => {
+    const { host, labels } = made(api);
+    await secret(agent, { BOXWRIGHT_KEY: tenant.apiKey }, { 'boxwright.dev/hosts': host }, labels);
+    await tenant.agent(agent, { mcpServers: [account()] });
+    const run = await send(agent, '/shell echo on\n/tool account__list_agents {}');
+    expect(run.status).toBe('done');
+    expect(run.output).toContain('the tool account__list_agents is not there');
+    expect(JSON.stringify(run)).not.toContain(tenant.apiKey);
+  });
+
+  test('a redirect is not followed, and the run goes on', async () => {
+    const { redirecting } = vendors;
+    const moved = { name: 'moved', transport: 'http', url: `http://${redirecting.host}/redirect` };
+    await tenant.agent('led-on', { mcpServers: [moved] });
+    const run = await send('led-on', '/shell echo on\n/tool moved__any {}');
+    expect(run.status).toBe('done');
+    expect(run.output).toContain('the tool moved__any is not there');
+    expect(new Set(await redirecting.paths())).toEqual(new Set(['/redirect']));
+  });
+
+  test.each([
     ['the API server', 'https://10.96.0.1/'],
     ['the metadata service', 'https://169.254.169.254/'],
     ['the gateway itself', 'https://127.0.0.1:8443/'],
+    ['a name that leads to it', 'https://localhost:8443/'],
   ])('%s is not connected to, and the run goes on', async (_name, url) => {
     await tenant.agent('nosy', { mcpServers: [{ name: 'inside', transport: 'http', url }] });
     const run = await send('nosy', '/shell echo on\n/tool inside__any {}');

@@ -1,7 +1,8 @@
 /**
  * The fake vendors of test/builders/fake-vendor.ts as the process of a pod, with a second port on which a test says how a
  * case is answered and reads what was asked: `POST /script` with {@link VendorScript}, `GET /seen?name=` gives
- * {@link SeenCase}. A case is known by the marker `[case:NAME]` in the message of the run.
+ * {@link SeenCase}. A case is known by the marker `[case:NAME]` in the message of the run. That port also plays a server that
+ * redirects: `/redirect` leads to `/landed`, and `GET /paths` tells which of them were asked for.
  */
 import { createServer } from 'node:http';
 import { startFakeVendor } from '../../builders/fake-vendor.js';
@@ -28,6 +29,7 @@ export interface SeenCase {
   requests: Pick<SeenRequest, 'vendor' | 'method' | 'path' | 'headers' | 'streamed' | 'gone' | 'given'>[];
 }
 
+const paths: string[] = [];
 const scripts = new Map<string, ScriptedAnswer[]>();
 const cases = new Map<string, SeenRequest[]>();
 
@@ -60,11 +62,18 @@ createServer((incoming, outgoing) => {
   incoming.on('data', (piece: Buffer) => pieces.push(piece));
   incoming.on('end', () => {
     const url = new URL(incoming.url ?? '', 'http://control');
+    if (url.pathname === '/redirect' || url.pathname === '/landed') {
+      paths.push(url.pathname);
+      return outgoing.writeHead(307, { location: '/landed' }).end();
+    }
+    if (url.pathname === '/paths') {
+      return outgoing.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(paths));
+    }
     if (incoming.method === 'POST') {
       const script = JSON.parse(Buffer.concat(pieces).toString('utf8')) as VendorScript;
       scripts.set(script.name, script.answers);
     }
     const seen = seenCase(url.searchParams.get('name') ?? '');
-    outgoing.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(seen));
+    return outgoing.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(seen));
   });
 }).listen(CONTROL_PORT, '0.0.0.0');

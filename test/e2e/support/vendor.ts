@@ -32,6 +32,8 @@ export interface VendorPod {
   script(name: string, ...answers: ScriptedAnswer[]): Promise<void>;
   /** What came for a case so far. */
   seen(name: string): Promise<SeenCase['requests']>;
+  /** A server that redirects every request: host with port, and the paths that were asked for so far. */
+  redirecting: { host: string; paths(): Promise<string[]> };
   remove(): Promise<void>;
 }
 
@@ -86,6 +88,10 @@ export async function startVendorPod(name: string): Promise<VendorPod> {
     seen: async (caseName) => {
       const text = await kubectlOk(['get', '--raw', control(namespace, `/seen?name=${caseName}`)]);
       return (JSON.parse(text) as SeenCase).requests;
+    },
+    redirecting: {
+      host: `${ip}:${CONTROL_PORT}`,
+      paths: async () => JSON.parse(await kubectlOk(['get', '--raw', control(namespace, '/paths')])) as string[],
     },
     remove: async () => {
       await kubectl(['delete', 'namespace', namespace, '--ignore-not-found', '--wait=false']);
