@@ -50,6 +50,8 @@ export async function setMcpServers(
   const servers = given.map((server, index) => serverSpecOf(server, `servers.${index}`));
   refuseDoubles(servers);
   const known = await findAgent(deps, caller, id);
+  const { name = known.box, plainHosts = [] } = deps.caches.Box.get(known.box) ?? {};
+  for (const [index, { url }] of servers.entries()) expectTrusted({ name, plainHosts }, url, `servers.${index}`);
   let before: readonly McpServerSpec[] = [];
   const agent = await changeAgent(deps, caller, known, ({ spec }) => {
     before = spec.mcpServers ?? [];
@@ -148,11 +150,28 @@ function checkReferences(at: string, text: string): void {
   throw new UserError(`argument "${at}": a reference is \${NAME}, where NAME has letters, digits and _`);
 }
 
+/**
+ * Plain http is for hosts that an operator of the Box trusts with it; the gateway refuses all others. Throws a {@link UserError},
+ * which names the argument below `at`.
+ */
+export function expectTrusted(
+  box: { name: string; plainHosts: readonly string[] },
+  url: string | undefined,
+  at: string,
+): void {
+  if (url === undefined || !url.startsWith('http://')) return;
+  const { host } = new URL(url.replace(REFERENCE, 'x'));
+  if (box.plainHosts.includes(host)) return;
+  throw new UserError(
+    `argument "${at}.url" must be an address that begins with https://: plain http is possible for hosts that stand with http: true in spec.egress.trustedHosts of Box ${box.name}, and ${host} is none`,
+  );
+}
+
 function checkUrl(at: string, url: string | undefined): string {
   if (url === undefined) throw new UserError(`missing required argument: ${at} (string) is needed for transport http`);
   checkReferences(at, url);
   const plain = url.replace(REFERENCE, 'x');
-  if (!plain.startsWith('https://') || /\s/.test(plain) || hostOf(plain) === undefined) {
+  if (!/^https?:\/\//.test(plain) || /\s/.test(plain) || hostOf(plain) === undefined) {
     throw new UserError(`argument "${at}" must be an address that begins with https://`);
   }
   if (hostOf(url) === undefined) throw new UserError(`argument "${at}" must not hold a reference in its host`);

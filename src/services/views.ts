@@ -45,6 +45,8 @@ export interface BoxView extends View {
   endpoint?: Box['spec']['endpoint'];
   vendors?: Box['spec']['vendors'];
   credentialsSecret?: string | undefined;
+  /** Hosts, with the port unless it is the usual one, that MCP servers may have with plain http. */
+  plainHosts: readonly string[];
   /** Providers with a usable key, as the gateway saw them; undefined until it has looked. */
   availableProviders?: readonly Provider[] | undefined;
 }
@@ -252,8 +254,14 @@ export function projectBox(box: Box): BoxView {
     endpoint: box.spec.endpoint,
     vendors: box.spec.vendors,
     credentialsSecret: box.spec.credentialsSecret,
+    plainHosts: plainHostsOf(box.spec.egress.trustedHosts),
     availableProviders: box.status?.availableProviders,
   };
+}
+
+/** Those of `spec.egress.trustedHosts` of a Box that may be reached with plain http. */
+export function plainHostsOf(trusted: readonly { host: string; http: boolean }[] = []): string[] {
+  return trusted.flatMap(({ host, http }) => (http ? [host] : []));
 }
 
 export function projectAgent(agent: Agent): AgentView {

@@ -201,6 +201,31 @@ describe('set_mcp_servers', () => {
     expect(harness.api.writes).toEqual([]);
   });
 
+  test('takes plain http for exactly the hosts and ports that the Box trusts with it', async () => {
+    const trustedHosts = [
+      { host: 'api.boxwright-system.svc', http: true },
+      { host: 'mcp.corp.internal:8080', http: true },
+      { host: 'tls.corp.internal', http: false },
+    ];
+    harness.seedBox('acme-box', 'acme', { spec: { egress: { mode: 'internet', trustedHosts } } });
+    const urlsTaken = async (url: string) => !(await set([{ name: 'a', url }])).isError;
+    expect(await urlsTaken('http://api.boxwright-system.svc/api/mcp/account')).toBe(true);
+    expect(await urlsTaken('http://api.boxwright-system.svc:80/${PART}')).toBe(true);
+    expect(await urlsTaken('http://mcp.corp.internal:8080/mcp')).toBe(true);
+    expect(await urlsTaken('https://tls.corp.internal/mcp')).toBe(true);
+    for (const url of [
+      'http://tls.corp.internal/mcp',
+      'http://mcp.corp.internal/mcp',
+      'http://api.boxwright-system.svc:8080/mcp',
+      'http://api.boxwright-system.svc.evil.example/mcp',
+      'http://x@api.boxwright-system.svc/mcp',
+    ]) {
+      harness.api.clearRecords();
+      expect([url, await urlsTaken(url)]).toEqual([url, false]);
+      expect(harness.api.writes).toEqual([]);
+    }
+  });
+
   test('secrets that the gateway saw are not missing', async () => {
     harness.seedAgent('acme-box', 'greeter', { status: { active: true, presentSecrets: ['DOCS_KEY'] } });
     expect((await set([http])).payload).toMatchObject({ mcpServers: [{ missingSecrets: [] }] });
@@ -208,7 +233,11 @@ describe('set_mcp_servers', () => {
 
   test.each([
     [[{ name: 'a' }], 'missing required argument: servers.0.url (string) is needed for transport http'],
-    [[{ name: 'a', url: 'http://x.example' }], 'argument "servers.0.url" must be an address that begins with https://'],
+    [[{ name: 'a', url: 'ftp://x.example' }], 'argument "servers.0.url" must be an address that begins with https://'],
+    [
+      [http, { name: 'a', url: 'http://x.example' }],
+      'argument "servers.1.url" must be an address that begins with https://: plain http is possible for hosts that stand with http: true in spec.egress.trustedHosts of Box acme-box, and x.example is none',
+    ],
     [[{ name: 'a', url: 'https://' }], 'argument "servers.0.url" must be an address that begins with https://'],
     [
       [{ name: 'a', url: 'https://u:p@x.example' }],

@@ -161,6 +161,15 @@ describe('install_mcp', () => {
     expect(await refused({ url: 'http://mcp.example.com' })).toContain('must be an address that begins with https://');
   });
 
+  test('takes plain http where an operator of the Box allows it, and only there', async () => {
+    const trustedHosts = [{ host: 'mcp.corp.internal:8080', http: true }];
+    await start({}, { egress: { mode: 'internet', trustedHosts } });
+    await pods.run('helper-1', { message: add({ url: 'http://mcp.corp.internal:8081/mcp' }) });
+    expect(agent()?.spec.mcpServers).toBeUndefined();
+    await pods.run('helper-2', { message: add({ url: 'http://mcp.corp.internal:8080/mcp' }) });
+    expect(agent()?.spec.mcpServers).toMatchObject([{ url: 'http://mcp.corp.internal:8080/mcp' }]);
+  });
+
   test('reaches no further than the runs of its Box', async () => {
     expect(await refused(http, {}, {})).toContain('runs of this Box reach no network (spec.egress.mode: none)');
   });

@@ -9,9 +9,10 @@ import type { KubeApi } from '../../kube/types.js';
 import type { AgentToolInput } from '../../protocol/agent-tools.js';
 import type { ToolAnswer } from '../../protocol/run.js';
 import { isoNow, type Clock } from '../../runtime/clock.js';
-import { serverSpecOf } from '../../services/mcp-servers.js';
+import { expectTrusted, serverSpecOf } from '../../services/mcp-servers.js';
 import { sameJson } from '../../services/same-json.js';
 import { UserError } from '../../services/user-error.js';
+import { plainHostsOf } from '../../services/views.js';
 import { changeSelf } from './change-self.js';
 import { ToolRefusal, answer, type ToolContext } from './tool-context.js';
 
@@ -55,7 +56,9 @@ function checked(input: AgentToolInput<'install_mcp'>, { agent, box }: ToolConte
     throw new ToolRefusal('you have no shell, so you cannot add a program: only a person can');
   }
   try {
-    return serverSpecOf({ ...input, enabled: true }, 'server');
+    const server = serverSpecOf({ ...input, enabled: true }, 'server');
+    expectTrusted({ name: box.name, plainHosts: plainHostsOf(box.trustedHosts) }, server.url, 'server');
+    return server;
   } catch (error) {
     if (error instanceof UserError) throw new ToolRefusal(error.message);
     throw error;
