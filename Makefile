@@ -88,5 +88,5 @@ bench: deps ## Measures webhooks, a burst of 5,000 runs and a flood of 100,000 h
 	node hack/run-ts.mjs test/bench/main.ts
 
 .PHONY: test
-test: ## All tests: verify, unit, contract, repo, integration, clients, e2e in real pods.
+test: ## All tests: verify, unit, contract, repo, integration, load, clients, e2e in real pods.
 	hack/test.sh

@@ -16,7 +16,7 @@ const shared = {
 export default {
   maxWorkers: 2,
   // Only a hang meets it: how fast a machine is decides no test.
-  testTimeout: 60_000,
+  testTimeout: 180_000,
   projects: [
     { ...shared, displayName: 'unit', testMatch: ['<rootDir>/src/**/*.test.ts'] },
     { ...shared, displayName: 'contract', testMatch: ['<rootDir>/test/contract/**/*.test.ts'] },

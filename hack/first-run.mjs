@@ -50,7 +50,9 @@ if (fired.status !== 202) throw new Error(`the trigger answered ${fired.status}:
 const { runId } = await fired.json();
 console.log(`POST <trigger URL> -> 202 in ${Date.now() - started} ms, run ${runId}`);
 
-const run = await callTool('get_run', { agentId, runId, waitSeconds: 120 });
+let run;
+do run = await callTool('get_run', { agentId, runId, waitSeconds: 120 });
+while (run.status === 'running');
 console.log(
   `run ${run.status} after ${((Date.now() - started) / 1000).toFixed(1)} s, ${run.totalTokens} tokens, cost ${run.costUsd} USD`,
 );

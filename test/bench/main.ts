@@ -1,6 +1,6 @@
 /**
  * `make bench [BENCH=webhook|burst|flood]`: measures on this machine and prints what was found, with the facts of the
- * machine. Nothing here gates anything: counts are asserted by the integration tests, and times belong to a machine.
+ * machine. Nothing here gates anything: counts are asserted by the load tests, and times belong to a machine.
  */
 import { availableParallelism, cpus, loadavg, totalmem } from 'node:os';
 import { runBurst } from './burst.js';

@@ -1,7 +1,5 @@
 /** The whole API process on a real API server, with a workspace, a Box, a key and an agent `greeter` that it works on. */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { createServer } from 'node:net';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { hashOfApiKey } from '../../src/api/api-key-validity.js';
@@ -18,6 +16,7 @@ import { runApi } from '../../src/processes/api.js';
 import { eventually } from './api-server.js';
 import type { TestApiServer } from './api-server.js';
 import type { FaultProxy } from './fault-proxy.js';
+import { freePort } from './free-port.js';
 
 const GROUP = { apiVersion: 'boxwright.dev/v1alpha1' };
 
@@ -27,6 +26,8 @@ export interface ToolResult {
 }
 
 export interface ApiProcess {
+  /** Origin of webhook URLs and the MCP endpoint. */
+  url: string;
   /** One tools/call over HTTP; `args` may be JSON text. Rejects when the answer is no tool result. */
   call(tool: string, args?: object | string): Promise<ToolResult>;
   /** Tells the process to stop; resolves with its exit code. */
@@ -40,11 +41,29 @@ export async function startApiProcess(cluster: TestApiServer, name: string, prox
   const folder = await mkdtemp(join(tmpdir(), 'boxwright-api-'));
   const kubeconfig = proxy === undefined ? cluster.kubeconfig : join(folder, 'kubeconfig');
   if (proxy !== undefined) await writeFile(kubeconfig, kubeconfigOf(proxy));
+  const running = await runReadyApi(kubeconfig, `${name}-system`);
+  const { url } = running;
+  return {
+    url,
+    call: (tool, args = {}) => callTool(url, key, tool, args),
+    stop: async () => {
+      const code = await running.stop();
+      await rm(folder, { recursive: true, force: true });
+      return code;
+    },
+  };
+}
+
+/** The process itself, once it is ready: its origin, and how it is told to stop. */
+export async function runReadyApi(
+  kubeconfig: string,
+  releaseNamespace: string,
+): Promise<{ url: string; stop(): Promise<number> }> {
   const [port, internalPort] = [await freePort(), await freePort()];
   const exitCode = runApi({
     KUBECONFIG: kubeconfig,
     BOXWRIGHT_PUBLIC_URL: 'https://agents.example.com',
-    BOXWRIGHT_RELEASE_NAMESPACE: `${name}-system`,
+    BOXWRIGHT_RELEASE_NAMESPACE: releaseNamespace,
     BOXWRIGHT_POD_UID: 'uid-of-this-pod',
     BOXWRIGHT_POD_NAME: 'api-0',
     BOXWRIGHT_API_PORT: String(port),
@@ -58,19 +77,28 @@ export async function startApiProcess(cluster: TestApiServer, name: string, prox
     );
   await Promise.race([eventually(ready, 'the API process is not ready'), exitCode]);
   return {
-    call: (tool, args = {}) => callTool(port, key, tool, args),
+    url: `http://127.0.0.1:${port}`,
     stop: async () => {
       process.emit('SIGTERM');
-      const code = await exitCode;
-      await rm(folder, { recursive: true, force: true });
-      return code;
+      return await exitCode;
     },
   };
 }
 
-async function callTool(port: number, key: string, tool: string, args: object | string): Promise<ToolResult> {
+/** The keyring that trigger URLs are made with, as the controller would make it. */
+export async function createKeyring({ api }: Pick<TestApiServer, 'api'>, namespace: string): Promise<void> {
+  const keys = formatKeyring({ current: 'k1', keys: new Map([['k1', Buffer.alloc(32, 5)]]) });
+  await api.create(Secrets, {
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { namespace, name: 'boxwright-keyring' },
+    data: { 'keys.json': Buffer.from(keys).toString('base64') },
+  });
+}
+
+async function callTool(url: string, key: string, tool: string, args: object | string): Promise<ToolResult> {
   const text = typeof args === 'string' ? args : JSON.stringify(args);
-  const response = await fetch(`http://127.0.0.1:${port}/api/mcp/account`, {
+  const response = await fetch(`${url}/api/mcp/account`, {
     method: 'POST',
     headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
     body: `{"jsonrpc":"2.0","id":0,"method":"tools/call","params":{"name":"${tool}","arguments":${text}}}`,
@@ -94,14 +122,6 @@ function kubeconfigOf(proxy: FaultProxy): string {
   });
 }
 
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0);
-  await new Promise((resolve) => server.once('listening', resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
-}
-
 async function seed({ api }: TestApiServer, name: string, secret: string): Promise<void> {
   const workspace = WorkspaceSpec.parse({ expertSandbox: true });
   await api.create(Workspaces, { ...GROUP, kind: 'Workspace', metadata: { name }, spec: workspace });
@@ -122,11 +142,5 @@ async function seed({ api }: TestApiServer, name: string, secret: string): Promi
   await api.replaceStatus(Agents, { ...agent, status: { active: true } });
   // The API server takes every shipped connector as it is.
   for (const shipped of SHIPPED_CONNECTORS) await api.create(Connectors, desiredConnector(shipped));
-  const keys = formatKeyring({ current: 'k1', keys: new Map([['k1', Buffer.alloc(32, 5)]]) });
-  await api.create(Secrets, {
-    apiVersion: 'v1',
-    kind: 'Secret',
-    metadata: { namespace: `${name}-system`, name: 'boxwright-keyring' },
-    data: { 'keys.json': Buffer.from(keys).toString('base64') },
-  });
+  await createKeyring({ api }, `${name}-system`);
 }

@@ -20,7 +20,8 @@ import { systemClock } from '../../src/runtime/clock.js';
 import { spawnApiServer } from './spawn-api-server.mjs';
 
 const REPOSITORY = join(dirname(fileURLToPath(import.meta.url)), '../..');
-const DEFAULT_BOUND_MS = 30_000;
+/** Less than the bound of a test, so that it can say what it waited for. */
+const DEFAULT_BOUND_MS = 120_000;
 
 export interface TestApiServer {
   /** Path of a kubeconfig of an administrator (system:masters). */

@@ -2,8 +2,8 @@
  * Plays what stands behind a bare API server: Job controller, kubelet and runner. The runner is a fake in what it does,
  * not in how it reports: it has the pod-bound token of a real pod and claims and finishes at the real gateway.
  */
-import { LABEL_RUN, RUNNER_SERVICE_ACCOUNT, RUN_TOKEN_AUDIENCE } from '../../src/api/labels.js';
-import type { KubeObject, ResourceType } from '../../src/api/meta.js';
+import { LABEL_RUN } from '../../src/api/labels.js';
+import type { ResourceType } from '../../src/api/meta.js';
 import { Jobs, Pods } from '../../src/kube/core-types.js';
 import type { Job, Pod } from '../../src/kube/core-types.js';
 import { isNotFound } from '../../src/kube/errors.js';
@@ -18,6 +18,7 @@ import { RunRefused, createRunGateway } from '../../src/runner/run-gateway.js';
 import type { RunGateway } from '../../src/runner/run-gateway.js';
 import { sleep, systemClock } from '../../src/runtime/clock.js';
 import type { TestApiServer } from './api-server.js';
+import { podToken } from './pod-token.js';
 import { assistantMessage, userMessage } from './run-events.js';
 
 export interface FakeNodeOptions {
@@ -118,7 +119,7 @@ export class FakeNode {
   /** The life of a runner; false when the gateway refused it. */
   async #run(job: Job, pod: Pod): Promise<boolean> {
     const { name: run, namespace = '' } = job.metadata;
-    const token = await this.#tokenOf(pod);
+    const token = await podToken(this.#options.server.transport, pod);
     const env = runnerEnvironment(job);
     const client = new GatewayClient({
       url: new URL(`https://127.0.0.1:${this.#options.gatewayPort}`),
@@ -209,27 +210,6 @@ export class FakeNode {
     } catch (error) {
       if (!isNotFound(error)) throw error;
     }
-  }
-
-  /** What the kubelet asks for a projected volume. */
-  async #tokenOf(pod: Pod): Promise<string> {
-    const { name, namespace = '', uid = '' } = pod.metadata;
-    const answer = (await this.#options.server.transport.request({
-      verb: 'create',
-      resource: 'serviceaccounts/token',
-      method: 'POST',
-      path: `/api/v1/namespaces/${namespace}/serviceaccounts/${RUNNER_SERVICE_ACCOUNT}/token`,
-      body: {
-        apiVersion: 'authentication.k8s.io/v1',
-        kind: 'TokenRequest',
-        spec: {
-          audiences: [RUN_TOKEN_AUDIENCE],
-          expirationSeconds: 600,
-          boundObjectRef: { apiVersion: 'v1', kind: 'Pod', name, uid },
-        },
-      },
-    })) as KubeObject & { status: { token: string } };
-    return answer.status.token;
   }
 }
 

@@ -53,6 +53,8 @@ export class FaultProxy {
     this.#target = target;
     this.#agent = new Agent({ keepAlive: true, ca: target.ca, cert: target.cert, key: target.key });
     this.#server = createServer((incoming, response) => this.#handle(incoming, response));
+    // As long as the API server: clients keep to what a server says, and a busy machine pauses for seconds.
+    this.#server.keepAliveTimeout = 90_000;
     this.#server.on('connection', (socket) => {
       this.connections += 1;
       this.#sockets.add(socket);

@@ -12,11 +12,13 @@ import { APIKeys } from '../../src/api/v1alpha1/api-key.js';
 import { Agents } from '../../src/api/v1alpha1/agent.js';
 import { Boxes } from '../../src/api/v1alpha1/box.js';
 import { Workspaces } from '../../src/api/v1alpha1/workspace.js';
-import { Namespaces, Pods, Secrets, Services } from '../../src/kube/core-types.js';
+import { Pods, Secrets } from '../../src/kube/core-types.js';
 import { eventually, startApiServer } from './api-server.js';
 import type { TestApiServer } from './api-server.js';
+import { createRelease } from './controller-replica.js';
 import { FaultProxy } from './fault-proxy.js';
 import { freePort } from './free-port.js';
+import { createObject, objectWhen } from './objects.js';
 import { ProductProcess, bundleProduct } from './product-process.js';
 import type { Bundle } from './product-process.js';
 
@@ -62,7 +64,7 @@ export class Installation {
     const [server, bundle] = await Promise.all([startApiServer({ own: true }), bundleProduct()]);
     const folder = await mkdtemp(join(tmpdir(), 'boxwright-installation-'));
     await server.applyCrds();
-    await prepareCluster(server);
+    await createRelease(server, RELEASE);
     const [apiPort, gatewayPort] = [await freePort(), await freePort()];
     const podUid = await createGatewayPod(server);
     const common = { BOXWRIGHT_RELEASE_NAMESPACE: RELEASE };
@@ -173,7 +175,7 @@ export class Installation {
     metadata: { name: string; namespace?: string },
     spec: object,
   ): Promise<T> {
-    return await createObject(this.server, type, metadata, spec);
+    return await createObject(this.server.api, type, metadata, spec);
   }
 
   async waitFor<T extends KubeObject>(
@@ -181,16 +183,7 @@ export class Installation {
     ref: { name: string; namespace?: string },
     check: (object: T) => boolean,
   ): Promise<T> {
-    let last: T | undefined;
-    await eventually(
-      async () => {
-        last = await this.server.api.get(type, ref);
-        return check(last);
-      },
-      `${type.kind} ${ref.name}: ${this.errors.slice(-3).join('\n')}`,
-      60_000,
-    );
-    return last as T;
+    return await objectWhen(this.server.api, type, ref, check, this.errors);
   }
 
   /** Every process has to end with 0. */
@@ -222,12 +215,6 @@ export class Installation {
   }
 }
 
-async function prepareCluster(server: TestApiServer): Promise<void> {
-  await createObject(server, Namespaces, { name: RELEASE });
-  await createObject(server, Services, { name: 'boxwright-gateway', namespace: RELEASE }, { ports: [{ port: 8443 }] });
-  await createObject(server, Services, { name: 'boxwright-api', namespace: RELEASE }, { ports: [{ port: 80 }] });
-}
-
 /** The pod that the gateway says it is; it has to be ready, or runs that it serves would be taken over. */
 async function createGatewayPod(server: TestApiServer): Promise<string> {
   const pod = await server.api.create(Pods, {
@@ -239,17 +226,6 @@ async function createGatewayPod(server: TestApiServer): Promise<string> {
   const status = { phase: 'Running' as const, conditions: [{ type: 'Ready', status: 'True' }] };
   await server.api.replaceStatus(Pods, { ...pod, status });
   return pod.metadata.uid ?? '';
-}
-
-async function createObject<T extends KubeObject>(
-  { api }: TestApiServer,
-  type: ResourceType<T>,
-  metadata: { name: string; namespace?: string },
-  spec?: object,
-): Promise<T> {
-  const apiVersion = type.group === '' ? type.version : `${type.group}/${type.version}`;
-  const object = { apiVersion, kind: type.kind, metadata, ...(spec === undefined ? {} : { spec }) };
-  return await api.create(type, object as unknown as T);
 }
 
 /** Without a user: the proxy brings its own certificate. */

@@ -6,14 +6,13 @@ import { execFileSync, spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
-import { createServer } from 'node:net';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client } from 'pg';
+import { freePort } from './free-port.js';
 
 const INSTALLED = '/usr/lib/postgresql';
-const START_MS = 60_000;
+const START_MS = 120_000;
 
 export interface PostgresServer {
   /** Of the database `boxwright`; stays the same over a restart. */
@@ -102,15 +101,6 @@ function serverUser(): { uid: number; gid: number } | undefined {
   return { uid: id('-u'), gid: id('-g') };
 }
 
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
-}
-
 async function untilReady(url: string): Promise<void> {
   const deadline = Date.now() + START_MS;
   for (;;) {
@@ -125,7 +115,7 @@ async function untilReady(url: string): Promise<void> {
 }
 
 async function run<R extends object>(url: string, sql: string, values: unknown[]): Promise<R[]> {
-  const client = new Client({ connectionString: url, connectionTimeoutMillis: 2_000 });
+  const client = new Client({ connectionString: url, connectionTimeoutMillis: 30_000 });
   client.on('error', () => undefined);
   await client.connect();
   try {

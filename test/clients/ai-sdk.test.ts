@@ -9,7 +9,7 @@ import type { LiveApi } from './support/live-api.js';
 let api: LiveApi;
 beforeAll(async () => {
   api = await startLiveApi();
-}, 120_000);
+});
 afterAll(() => api.stop());
 
 const errors: unknown[] = [];

@@ -13,7 +13,7 @@ const BASELINE = fileURLToPath(new URL('conformance-baseline.yaml', import.meta.
 let api: LiveApi;
 beforeAll(async () => {
   api = await startLiveApi();
-}, 120_000);
+});
 afterAll(() => api.stop());
 
 /** `SUCCESS` or `FAILURE` of the check wire-schema-valid, by scenario. */
@@ -44,5 +44,4 @@ test.each(['2025-06-18', '2025-11-25'])(
     expect(wire).toMatchObject({ 'server-initialize': 'SUCCESS', ping: 'SUCCESS', 'tools-list': 'SUCCESS' });
     expect(Object.entries(wire).filter(([, status]) => status !== 'SUCCESS')).toEqual([]);
   },
-  130_000,
 );

@@ -23,10 +23,12 @@ beforeAll(async () => {
   const { code, stderr } = await runProcess('go', ['build', '-buildvcs=false', '-o', program, '.'], {
     cwd: SOURCE,
     env: { HOME: home },
+    // A new machine downloads and compiles everything first.
+    boundMs: 500_000,
   });
   if (code !== 0) throw new Error(`go build failed: ${stderr}`);
   api = await startLiveApi();
-}, 240_000);
+}, 600_000);
 afterAll(async () => {
   await api.stop();
   await rm(folder, { recursive: true });

@@ -9,7 +9,7 @@ import { createHome, npmProgram, runProcess } from './support/run-process.js';
 let api: LiveApi;
 beforeAll(async () => {
   api = await startLiveApi();
-}, 120_000);
+});
 afterAll(() => api.stop());
 
 /** The key stands in a variable: a space in an argument breaks the settings of some programs. */
@@ -47,4 +47,4 @@ test('with a wrong key it ends, because there is no sign-in to fall back to', as
   expect(stderr).toContain('Dynamic Client Registration rejected (HTTP 404): {"error":"not found"}');
   expect(stderr).not.toContain(WRONG_KEY);
   expect(code).toBe(1);
-}, 130_000);
+});

@@ -9,7 +9,7 @@ import { startLoopbackProxy } from './support/loopback-proxy.js';
 let api: LiveApi;
 beforeAll(async () => {
   api = await startLiveApi();
-}, 120_000);
+});
 afterAll(() => api.stop());
 
 function createTransport(url: string, key: string) {

@@ -114,30 +114,26 @@ interface Body {
   result?: { isError?: boolean; content: { text: string }[]; structuredContent?: unknown };
 }
 
-test.each(TOOLS.map((tool) => [tool.name, tool] as const))(
-  '%s',
-  async (name, { definition }) => {
-    const properties = Object.keys(definition.inputSchema.properties);
-    await fc.assert(
-      fc.asyncProperty(argumentsOf(properties), async (args) => {
-        const harness = seeded();
-        const request = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"${name}","arguments":${args}}}`;
-        const response = await harness.post(request);
-        expect(response.status).toBe(200);
-        const body = response.body as Body;
-        expect(body.error).toBeUndefined();
-        const text = body.result?.content[0]?.text ?? '';
-        if (body.result?.isError !== true) {
-          expect(JSON.parse(text)).toEqual(body.result?.structuredContent);
-          return;
-        }
-        const { error } = JSON.parse(text) as { error: string };
-        expect(error.length).toBeGreaterThan(10);
-        for (const fault of FAULTS) expect(error).not.toContain(fault);
-        expect(harness.api.writes).toEqual([]);
-      }),
-      { numRuns: RUNS },
-    );
-  },
-  60_000,
-);
+test.each(TOOLS.map((tool) => [tool.name, tool] as const))('%s', async (name, { definition }) => {
+  const properties = Object.keys(definition.inputSchema.properties);
+  await fc.assert(
+    fc.asyncProperty(argumentsOf(properties), async (args) => {
+      const harness = seeded();
+      const request = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"${name}","arguments":${args}}}`;
+      const response = await harness.post(request);
+      expect(response.status).toBe(200);
+      const body = response.body as Body;
+      expect(body.error).toBeUndefined();
+      const text = body.result?.content[0]?.text ?? '';
+      if (body.result?.isError !== true) {
+        expect(JSON.parse(text)).toEqual(body.result?.structuredContent);
+        return;
+      }
+      const { error } = JSON.parse(text) as { error: string };
+      expect(error.length).toBeGreaterThan(10);
+      for (const fault of FAULTS) expect(error).not.toContain(fault);
+      expect(harness.api.writes).toEqual([]);
+    }),
+    { numRuns: RUNS },
+  );
+});

@@ -1,5 +1,4 @@
 /** MCP servers and connectors inside runs: the real runner, the real gateway, and MCP servers on loopback (DESIGN 4). */
-import { jest } from '@jest/globals';
 import { AgentSpec, Agents } from '../../src/api/v1alpha1/agent.js';
 import { ConnectorSpec, Connectors } from '../../src/api/v1alpha1/connector.js';
 import { Secrets } from '../../src/kube/core-types.js';
@@ -9,8 +8,6 @@ import { FakeMcpServer, type FakeMcpOptions, type FakeTool } from '../builders/f
 import { NAMESPACE } from '../builders/gateway-world.js';
 import { PodWorld } from '../builders/pod-world.js';
 import { temporaryDirectories } from '../builders/workspace.js';
-
-jest.setTimeout(30_000);
 
 const temporary = temporaryDirectories();
 const TOKEN = 'ghp-value-of-the-secret';

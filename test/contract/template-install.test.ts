@@ -247,7 +247,7 @@ test('whatever the controller does between the writes, and when the deadline com
     ),
     { numRuns: 100 },
   );
-}, 120_000);
+});
 
 test('the answer of the commit is lost: what is stored decides', async () => {
   const world = new World();

@@ -60,7 +60,7 @@ describe('admission policies', () => {
     );
     // A policy is enforced a moment after it was stored.
     await untilRefused(['run', 'probe', '--image=x', '--restart=Never', '--dry-run=server']);
-  }, 120_000);
+  });
 
   afterAll(async () => {
     await server.stop();

@@ -64,7 +64,7 @@ beforeAll(async () => {
     barrier,
     randomHex: (bytes) => randomBytes(bytes).toString('hex'),
   };
-}, 120_000);
+});
 
 afterAll(async () => {
   await Promise.all(informers.map((informer) => informer.stop()));
@@ -105,7 +105,7 @@ test('a skill of exactly 1 MiB that cannot be compressed is stored and read back
   await expect(
     upsertSkill(deps, CALLER, agent, { slug: 'large', files: [{ path: 'one', content: 'x', encoding: 'utf8' }] }),
   ).rejects.toThrow('the skill would have 1048577 bytes');
-}, 60_000);
+});
 
 test('of writers at the same time none loses a file', async () => {
   await upsertSkill(deps, CALLER, agent, { name: 'Shared', description: 'Of many.', body: 'Together.' });

@@ -39,7 +39,7 @@ beforeAll(async () => {
   agentUid = agent.metadata.uid;
   const status = { status: { active: true } };
   await server.api.patch(Agents, { namespace, name: 'news' }, status, { type: 'merge', subresource: 'status' });
-}, 120_000);
+});
 
 afterAll(async () => {
   await server.stop();
@@ -169,7 +169,7 @@ test('two controllers and a jump of the clock: one run a tick, also after the ru
   expect(await runsOf(schedule)).toEqual([nameOf(tick + 24 * HOUR_MS)]);
   expect(writes() + third.statusWrites() - before).toBe(2);
   await Promise.all([first, second, third].map((controller) => controller.stop()));
-}, 60_000);
+});
 
 test('a date fires once and disables its schedule', async () => {
   const tick = systemClock.now() + 3 * HOUR_MS;
@@ -187,4 +187,4 @@ test('a date fires once and disables its schedule', async () => {
   expect(status?.lastRunAt).toBe(new Date(runAt).toISOString());
   expect(status?.nextRunAt).toBeUndefined();
   await Promise.all(controllers.map((controller) => controller.stop()));
-}, 60_000);
+});

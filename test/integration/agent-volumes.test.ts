@@ -2,7 +2,6 @@
  * The volumes of agents with the controller process on a real API server. There is no quota controller, no volume binder and
  * nobody who releases a claim that is in use: the test counts the quota and plays the rest.
  */
-import { Registry } from 'prom-client';
 import { findCondition, isTrue } from '../../src/api/conditions.js';
 import type { KubeObject, ResourceType } from '../../src/api/meta.js';
 import { AgentRuns } from '../../src/api/v1alpha1/agent-run.js';
@@ -10,39 +9,30 @@ import { Agents } from '../../src/api/v1alpha1/agent.js';
 import type { Agent } from '../../src/api/v1alpha1/agent.js';
 import { Boxes } from '../../src/api/v1alpha1/box.js';
 import { Workspaces } from '../../src/api/v1alpha1/workspace.js';
-import { ControllerConfig } from '../../src/controllers/config.js';
-import {
-  Jobs,
-  Namespaces,
-  PersistentVolumeClaims,
-  ResourceQuotas,
-  Services,
-  StorageClasses,
-} from '../../src/kube/core-types.js';
-import { isNotFound } from '../../src/kube/errors.js';
-import { createInformer } from '../../src/kube/informer.js';
-import { apiVersionOf } from '../../src/kube/owner-references.js';
+import { Jobs, PersistentVolumeClaims, ResourceQuotas, StorageClasses } from '../../src/kube/core-types.js';
 import type { ObjectRef } from '../../src/kube/types.js';
 import { createLogger } from '../../src/observability/logger.js';
-import { createControllerProcess } from '../../src/processes/controller.js';
-import { systemClock } from '../../src/runtime/clock.js';
-import { eventually, startApiServer } from '../builders/api-server.js';
+import { startApiServer } from '../builders/api-server.js';
 import type { TestApiServer } from '../builders/api-server.js';
+import { createRelease, startReplica } from '../builders/controller-replica.js';
+import type { Replica } from '../builders/controller-replica.js';
+import { createObject, objectGone, objectWhen, readObject } from '../builders/objects.js';
 
 const RELEASE = 'boxwright-volumes-test';
 const NAMESPACE = 'bw-keeps';
 
 describe('volumes of agents', () => {
   let server: TestApiServer;
-  let stop: () => Promise<void>;
+  let controller: Replica;
   const errors: string[] = [];
 
   beforeAll(async () => {
     server = await startApiServer({ own: true });
     await server.applyCrds();
-    await create(Namespaces, { name: RELEASE });
-    await create(Services, { name: 'boxwright-gateway', namespace: RELEASE }, { ports: [{ port: 8443 }] });
-    stop = await startController();
+    await createRelease(server, RELEASE);
+    const log = createLogger('test', 'error', { write: (line) => errors.push(line) });
+    const onLost = (error: Error) => void errors.push(String(error));
+    controller = await startReplica({ server, releaseNamespace: RELEASE, podName: 'controller-0', log, onLost });
     await create(Workspaces, { name: 'keeps' }, { slots: 10 });
     const egress = { requireEnforcement: false };
     const workspaceVolume = { mode: 'persistent', size: '1Gi' };
@@ -52,58 +42,15 @@ describe('volumes of agents', () => {
   }, 1_200_000);
 
   afterAll(async () => {
-    await stop();
+    await controller.stop();
     await server.stop();
-  }, 60_000);
+  });
 
-  async function startController(): Promise<() => Promise<void>> {
-    const log = createLogger('test', 'error', { write: (line) => errors.push(line) });
-    const config = ControllerConfig.parse({
-      releaseNamespace: RELEASE,
-      podName: 'controller-0',
-      runImage: 'boxwright:test',
-      internalPort: 0,
-    });
-    const { groups } = createControllerProcess({
-      config,
-      api: server.api,
-      informer: (options) => createInformer(server.transport, options, { clock: systemClock, log }),
-      clock: systemClock,
-      registry: new Registry(),
-      log,
-      onLost: (error) => errors.push(String(error)),
-    });
-    const signal = new AbortController().signal;
-    for (const { runnables } of groups) await Promise.all(runnables.map(async (one) => one.start(signal)));
-    return async () => {
-      for (const { runnables } of groups.toReversed()) await Promise.all(runnables.map((one) => one.stop()));
-    };
-  }
-
-  async function create(type: ResourceType, metadata: KubeObject['metadata'], spec?: object) {
-    const body = spec === undefined ? {} : { spec };
-    return await server.api.create(type, { apiVersion: apiVersionOf(type), kind: type.kind, metadata, ...body });
-  }
-
-  async function read<T extends KubeObject>(type: ResourceType<T>, ref: ObjectRef): Promise<T | undefined> {
-    try {
-      return await server.api.get(type, ref);
-    } catch (error) {
-      if (isNotFound(error)) return undefined;
-      throw error;
-    }
-  }
-
-  async function waitFor<T extends KubeObject>(type: ResourceType<T>, ref: ObjectRef, check: (object: T) => boolean) {
-    let last: T | undefined;
-    await eventually(async () => {
-      last = await read(type, ref);
-      return last !== undefined && check(last);
-    }, `${type.kind} ${ref.name}`).catch((error: unknown) => {
-      throw new Error(`${String(error)}: ${JSON.stringify(last)} ${errors.slice(-2).join('\n')}`);
-    });
-    return last as T;
-  }
+  const create = (type: ResourceType, metadata: KubeObject['metadata'], spec?: object) =>
+    createObject(server.api, type, metadata, spec);
+  const read = <T extends KubeObject>(type: ResourceType<T>, ref: ObjectRef) => readObject(server.api, type, ref);
+  const waitFor = <T extends KubeObject>(type: ResourceType<T>, ref: ObjectRef, check: (object: T) => boolean) =>
+    objectWhen(server.api, type, ref, check, errors);
 
   /** As the quota controller. */
   async function countQuota(used: Record<string, string>): Promise<void> {
@@ -164,10 +111,7 @@ describe('volumes of agents', () => {
 
     await server.api.delete(Agents, { namespace: NAMESPACE, name: 'ada' });
 
-    await eventually(
-      async () => (await read(Agents, { namespace: NAMESPACE, name: 'ada' })) === undefined,
-      'agent gone',
-    );
+    await objectGone(server.api, Agents, { namespace: NAMESPACE, name: 'ada' });
     expect((await read(PersistentVolumeClaims, ref))?.metadata.deletionTimestamp).toBeDefined();
   });
 

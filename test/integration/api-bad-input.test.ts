@@ -24,13 +24,13 @@ beforeAll(async () => {
   proxy = await FaultProxy.start(cluster.connection);
   api = await startApiProcess(cluster, 'bad', proxy);
   good = await seedThroughTools();
-}, 180_000);
+});
 
 afterAll(async () => {
   await api.stop();
   await proxy.stop();
   await cluster.stop();
-}, 60_000);
+});
 
 /** Makes one of everything, and says with which arguments each tool works. */
 async function seedThroughTools(): Promise<Record<string, Record<string, unknown>>> {
@@ -167,25 +167,21 @@ test('every tool has its arguments here', () => {
   expect(Object.keys(good).sort()).toEqual(TOOLS.map(({ name }) => name).sort());
 });
 
-test.each(CASES)(
-  '%s refuses bad values of %s',
-  async (tool, argument, schema) => {
-    const failures: string[] = [];
-    for (const [what, value] of badValues(argument, schema)) {
+test.each(CASES)('%s refuses bad values of %s', async (tool, argument, schema) => {
+  const failures: string[] = [];
+  for (const [what, value] of badValues(argument, schema)) {
+    const outcome = await expectRefused(tool, { ...good[tool], [argument]: value }, argument);
+    if (outcome !== 'refused') failures.push(`${what}: ${outcome}`);
+  }
+  const required = TOOLS.find(({ name }) => name === tool)?.definition.inputSchema.required ?? [];
+  if (required.includes(argument) && argument !== 'confirm') {
+    for (const value of [undefined, null]) {
       const outcome = await expectRefused(tool, { ...good[tool], [argument]: value }, argument);
-      if (outcome !== 'refused') failures.push(`${what}: ${outcome}`);
+      if (outcome !== 'refused') failures.push(`${String(value)}: ${outcome}`);
     }
-    const required = TOOLS.find(({ name }) => name === tool)?.definition.inputSchema.required ?? [];
-    if (required.includes(argument) && argument !== 'confirm') {
-      for (const value of [undefined, null]) {
-        const outcome = await expectRefused(tool, { ...good[tool], [argument]: value }, argument);
-        if (outcome !== 'refused') failures.push(`${String(value)}: ${outcome}`);
-      }
-    }
-    expect(failures).toEqual([]);
-  },
-  60_000,
-);
+  }
+  expect(failures).toEqual([]);
+});
 
 test.each(TOOLS.filter(({ confirm }) => confirm).map(({ name }) => name))(
   '%s writes nothing without confirm: true',
@@ -237,4 +233,4 @@ test('a name of which no slug is left gets one of its own', async () => {
   expect(await created('upsert_trigger', {})).toMatch(/^trigger-[0-9a-f]{4}$/);
   expect(await created('upsert_schedule', { cron: '0 9 * * *' })).toMatch(/^schedule-[0-9a-f]{4}$/);
   expect(await created('upsert_skill', { description: 'd' })).toMatch(/^skill-[0-9a-f]{4}$/);
-}, 60_000);
+});

@@ -17,12 +17,12 @@ beforeAll(async () => {
   cluster = await startApiServer({ own: true });
   await cluster.applyCrds();
   process = await startApiProcess(cluster, 'tpl');
-}, 120_000);
+});
 
 afterAll(async () => {
   expect(await process.stop()).toBe(0);
   await cluster.stop();
-}, 60_000);
+});
 
 test('an agent gets connectors and servers, and fields go back to their defaults', async () => {
   expect(await call('attach_connector', { agentId: AGENT, slug: 'github' })).toMatchObject({ status: 'needs_auth' });
@@ -44,7 +44,7 @@ test('an agent gets connectors and servers, and fields go back to their defaults
     call('update_agent', { agentId: AGENT, soul: `I am @greeter ${soul}.` }),
   );
   for (const answer of await Promise.all(updates)) expect(answer).not.toHaveProperty('error');
-}, 60_000);
+});
 
 test('a template of several parts is captured, published, installed and deleted', async () => {
   const files = [1, 2, 3, 4].map((number) => ({
@@ -78,4 +78,4 @@ test('a template of several parts is captured, published, installed and deleted'
   expect(await call('get_agent', { agentId: copy })).toHaveProperty('error');
   expect(await call('delete_template', { templateId, confirm: true })).toEqual({ deleted: templateId });
   expect((await cluster.api.list(AgentTemplateParts, { namespace: 'bw-ws-tpl' })).items).toEqual([]);
-}, 60_000);
+});

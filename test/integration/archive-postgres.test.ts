@@ -29,7 +29,7 @@ describe('the archive on PostgreSQL', () => {
   afterAll(async () => {
     await Promise.all(opened.map((archive) => archive.close()));
     await server.remove();
-  }, 60_000);
+  });
 
   beforeEach(async () => {
     const tables = 'boxwright_runs, boxwright_run_chunks, boxwright_purged_agents';
@@ -108,7 +108,7 @@ describe('the archive on PostgreSQL', () => {
     await clock.advance(10_000);
     await prepared;
     expect(await server.query('select max(version) as version from boxwright_migrations')).toEqual([{ version: 2 }]);
-  }, 60_000);
+  });
 
   describe('sessions', () => {
     const at = (second: number) => new Date(Date.UTC(2026, 4, 1, 9, 0, second)).toISOString();
@@ -343,7 +343,7 @@ describe('the archive on PostgreSQL', () => {
     expect(await server.query('select name from boxwright_runs')).toEqual([{ name: 'spy-1' }]);
     expect(await server.query('select run_uid from boxwright_run_chunks')).toEqual([]);
     await archive.purge('uid-greeter', signal);
-  }, 60_000);
+  });
 
   it('stores nothing of a purged agent any more, whatever a late controller sends', async () => {
     const [one, other] = [open().archive, open().archive];
@@ -375,7 +375,7 @@ describe('the archive on PostgreSQL', () => {
     expect(await archive.put(makeEntry(makeFinishedRun('greeter-2')), signal)).toBe('stored');
     expect(log.messages()).toEqual(['error the archive cannot be used', 'info the archive can be used again']);
     expect(await registry.getSingleMetricAsString('boxwright_archive_up')).toMatch(/boxwright_archive_up 1/);
-  }, 60_000);
+  });
 
   it('starts while the server is away', async () => {
     await server.kill();
@@ -384,7 +384,7 @@ describe('the archive on PostgreSQL', () => {
     await server.start();
     await clock.advance(5_000);
     expect(await archive.list(SCOPE, 10, signal)).toEqual([]);
-  }, 60_000);
+  });
 
   it('tells neither address nor password, in errors and in logs', async () => {
     const { archive, log } = open(server.url.replace('boxwright:not-a-secret', 'nobody:hunter2'));

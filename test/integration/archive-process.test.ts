@@ -13,30 +13,24 @@ import type { Agent } from '../../src/api/v1alpha1/agent.js';
 import { Boxes } from '../../src/api/v1alpha1/box.js';
 import { Workspaces } from '../../src/api/v1alpha1/workspace.js';
 import { PostgresArchive } from '../../src/archive/postgres-archive.js';
-import { ControllerConfig } from '../../src/controllers/config.js';
-import { Jobs, Namespaces, Services } from '../../src/kube/core-types.js';
-import { isNotFound } from '../../src/kube/errors.js';
-import { createInformer } from '../../src/kube/informer.js';
+import { Jobs } from '../../src/kube/core-types.js';
+import type { ObjectRef } from '../../src/kube/types.js';
 import { createArchiveMetrics } from '../../src/observability/metrics.js';
-import { createControllerProcess } from '../../src/processes/controller.js';
-import type { ControllerProcess } from '../../src/processes/controller.js';
 import { systemClock } from '../../src/runtime/clock.js';
 import { writeChunk } from '../../src/transcript/chunk-store.js';
 import { encodeEvents } from '../../src/transcript/codec.js';
-import { eventually, startApiServer } from '../builders/api-server.js';
+import { startApiServer } from '../builders/api-server.js';
 import type { TestApiServer } from '../builders/api-server.js';
+import { createRelease, startReplica as startControllerReplica } from '../builders/controller-replica.js';
+import type { Replica } from '../builders/controller-replica.js';
 import { recordingLog } from '../builders/log.js';
+import { createObject, objectGone, objectWhen } from '../builders/objects.js';
 import { startPostgres } from '../builders/postgres-server.js';
 import type { PostgresServer } from '../builders/postgres-server.js';
 import { toolEvent } from '../builders/run-events.js';
 
 const RELEASE = 'boxwright-archive-test';
 const NAMESPACE = 'bw-archived';
-
-interface Replica {
-  process: ControllerProcess;
-  stop(): Promise<void>;
-}
 
 describe('the controller process with an archive', () => {
   let server: TestApiServer;
@@ -47,8 +41,7 @@ describe('the controller process with an archive', () => {
   beforeAll(async () => {
     [server, postgres] = await Promise.all([startApiServer({ own: true }), startPostgres()]);
     await server.applyCrds();
-    await create(Namespaces, { name: RELEASE });
-    await create(Services, { name: 'boxwright-gateway', namespace: RELEASE }, { ports: [{ port: 8443 }] });
+    await createRelease(server, RELEASE);
     replicas = [await startReplica('controller-0'), await startReplica('controller-1')];
     await create(Workspaces, { name: 'archived' }, { slots: 5 });
     const egress = { requireEnforcement: false };
@@ -60,7 +53,7 @@ describe('the controller process with an archive', () => {
     for (const replica of replicas) await replica.stop();
     await postgres.remove();
     await server.stop();
-  }, 120_000);
+  });
 
   async function startReplica(podName: string): Promise<Replica> {
     const registry = new Registry();
@@ -74,67 +67,30 @@ describe('the controller process with an archive', () => {
       connections: 4,
       makesTables: true,
     });
-    const process = createControllerProcess({
-      config: ControllerConfig.parse({
-        releaseNamespace: RELEASE,
-        podName,
-        runImage: 'boxwright:test',
-        internalPort: 0,
-      }),
-      api: server.api,
-      informer: (options) => createInformer(server.transport, options, { clock: systemClock, log }),
-      clock: systemClock,
-      registry,
+    const replica = await startControllerReplica({
+      server,
+      releaseNamespace: RELEASE,
+      podName,
       log,
-      archive: { store, metrics },
       onLost: () => undefined,
+      registry,
+      archive: { store, metrics },
     });
-    const signal = new AbortController().signal;
-    for (const { runnables } of process.groups) await Promise.all(runnables.map(async (one) => one.start(signal)));
     return {
-      process,
+      process: replica.process,
       stop: async () => {
-        for (const { runnables } of process.groups.toReversed()) await Promise.all(runnables.map((one) => one.stop()));
+        await replica.stop();
         await store.close();
       },
     };
   }
 
-  async function create(type: ResourceType, metadata: KubeObject['metadata'], spec?: object): Promise<KubeObject> {
-    const apiVersion = type.group === '' ? type.version : `${type.group}/${type.version}`;
-    return await server.api.create(type, {
-      apiVersion,
-      kind: type.kind,
-      metadata,
-      ...(spec === undefined ? {} : { spec }),
-    });
-  }
+  const create = (type: ResourceType, metadata: KubeObject['metadata'], spec?: object) =>
+    createObject(server.api, type, metadata, spec);
+  const waitFor = <T extends KubeObject>(type: ResourceType<T>, ref: ObjectRef, isDone: (object: T) => boolean) =>
+    objectWhen(server.api, type, ref, isDone);
 
-  async function waitFor<T extends KubeObject>(
-    type: ResourceType<T>,
-    ref: { name: string; namespace?: string },
-    isDone: (object: T) => boolean,
-  ): Promise<T> {
-    let found: T | undefined;
-    await eventually(async () => {
-      found = await server.api.get(type, ref).catch((error: unknown) => {
-        if (isNotFound(error)) return undefined;
-        throw error;
-      });
-      return found !== undefined && isDone(found);
-    }, `${type.kind} ${ref.name}`);
-    if (found === undefined) throw new Error('never found');
-    return found;
-  }
-
-  const isGone = async (type: ResourceType, name: string) =>
-    await server.api.get(type, { namespace: NAMESPACE, name }).then(
-      () => false,
-      (error: unknown) => {
-        if (isNotFound(error)) return true;
-        throw error;
-      },
-    );
+  const gone = (type: ResourceType, name: string) => objectGone(server.api, type, { namespace: NAMESPACE, name });
 
   async function createAgent(name: string): Promise<Agent> {
     await create(Agents, { name, namespace: NAMESPACE }, { name, provider: 'boxwright' });
@@ -174,8 +130,8 @@ describe('the controller process with an archive', () => {
     await remove(AgentRuns, 'bob-1');
     for (const number of [1, 2, 3]) await endedRun(ada, `ada-${number}`);
     await remove(AgentRuns, 'ada-1');
-    const bothGone = async () => (await isGone(AgentRuns, 'ada-1')) && (await isGone(AgentRuns, 'bob-1'));
-    await eventually(bothGone, 'the first runs are still there');
+    await gone(AgentRuns, 'ada-1');
+    await gone(AgentRuns, 'bob-1');
     expect(await rows()).toEqual([{ name: 'ada-1' }, { name: 'bob-1' }]);
     expect(await postgres.query('select count(*)::integer as chunks from boxwright_run_chunks')).toEqual([
       { chunks: 2 },
@@ -193,11 +149,11 @@ describe('the controller process with an archive', () => {
     replicas = replicas.filter((replica) => replica !== leader);
     await leader?.stop();
     await postgres.start();
-    await eventually(() => isGone(AgentRuns, 'ada-2'), 'the delayed run is still there');
+    await gone(AgentRuns, 'ada-2');
     expect(await rows()).toEqual([{ name: 'ada-1' }, { name: 'ada-2' }, { name: 'bob-1' }]);
 
     await remove(Agents, 'ada');
-    await eventually(() => isGone(Agents, 'ada'), 'the agent is still there');
+    await gone(Agents, 'ada');
     expect(await rows()).toEqual([{ name: 'bob-1' }]);
     expect(logs.messages()).toContain('error the archive cannot be used');
   }, 300_000);

@@ -34,7 +34,7 @@ describe('a session in PostgreSQL', () => {
   afterAll(async () => {
     await Promise.all([writer.close(), reader?.close()]);
     await server.remove();
-  }, 60_000);
+  });
 
   it('is given to the next run, and only named while PostgreSQL is away', async () => {
     const claim = {
@@ -70,5 +70,5 @@ describe('a session in PostgreSQL', () => {
     expect(away.status).toBe(200);
     expect(JSON.stringify(away.json['history'])).toContain('the archive cannot be read at the moment');
     await server.start();
-  }, 60_000);
+  });
 });

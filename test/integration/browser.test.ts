@@ -1,5 +1,4 @@
 /** The tools of the browser with Debian's Chromium (hack/test.sh installs it) and pages of this machine. */
-import { jest } from '@jest/globals';
 import { createServer } from 'node:http';
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -13,9 +12,6 @@ import type { Browser } from '../../src/runner/tools/browser/browser.js';
 import { createToolExecutor } from '../../src/runner/tools/executor.js';
 import { webAccess } from '../builders/web-access.js';
 import { temporaryDirectories } from '../builders/workspace.js';
-
-// The start of a browser takes seconds on a busy machine.
-jest.setTimeout(90_000);
 
 const temporary = temporaryDirectories();
 let server: Server;

@@ -17,7 +17,7 @@ describe('the rules of the CRDs', () => {
     server = await startApiServer();
     await server.applyCrds();
     namespace = await server.createNamespace();
-  }, 120_000);
+  });
 
   afterAll(async () => {
     await server.stop();

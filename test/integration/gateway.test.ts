@@ -1,7 +1,5 @@
 /** The gateway process on a real API server: genuine pod-bound tokens, real conflicts, real CRD rules. */
-import { jest } from '@jest/globals';
-import { LABEL_RUN, RUN_TOKEN_AUDIENCE, RUNNER_SERVICE_ACCOUNT } from '../../src/api/labels.js';
-import type { KubeObject } from '../../src/api/meta.js';
+import { LABEL_RUN, RUNNER_SERVICE_ACCOUNT } from '../../src/api/labels.js';
 import { AgentRuns } from '../../src/api/v1alpha1/agent-run.js';
 import type { AgentRun } from '../../src/api/v1alpha1/agent-run.js';
 import { AgentSpec, Agents } from '../../src/api/v1alpha1/agent.js';
@@ -22,9 +20,8 @@ import { readTranscript } from '../../src/transcript/chunk-store.js';
 import { eventually, startApiServer } from '../builders/api-server.js';
 import type { TestApiServer } from '../builders/api-server.js';
 import { httpsPost } from '../builders/https-post.js';
+import { podToken } from '../builders/pod-token.js';
 import { assistantMessage, toolEvent, userMessage } from '../builders/run-events.js';
-
-jest.setTimeout(120_000);
 
 const NAME = 'boxwright-gateway.release.svc';
 const apiVersion = 'boxwright.dev/v1alpha1';
@@ -192,28 +189,8 @@ async function addPod(job: Job, suffix: string): Promise<RunPod> {
       containers: [{ name: 'c', image: 'none' }],
     },
   });
-  const podUid = pod.metadata.uid ?? '';
-  return { run, podName: pod.metadata.name, podUid, token: await tokenOf(pod.metadata.name, podUid) };
-}
-
-/** What kubelet asks for a projected volume. */
-async function tokenOf(podName: string, podUid: string, audience = RUN_TOKEN_AUDIENCE): Promise<string> {
-  const answer = (await server.transport.request({
-    verb: 'create',
-    resource: 'serviceaccounts/token',
-    method: 'POST',
-    path: `/api/v1/namespaces/${namespace}/serviceaccounts/${RUNNER_SERVICE_ACCOUNT}/token`,
-    body: {
-      apiVersion: 'authentication.k8s.io/v1',
-      kind: 'TokenRequest',
-      spec: {
-        audiences: [audience],
-        expirationSeconds: 600,
-        boundObjectRef: { apiVersion: 'v1', kind: 'Pod', name: podName, uid: podUid },
-      },
-    },
-  })) as KubeObject & { status: { token: string } };
-  return answer.status.token;
+  const { name: podName, uid: podUid = '' } = pod.metadata;
+  return { run, podName, podUid, token: await podToken(server.transport, pod) };
 }
 
 function call(on: RunningGateway, pod: RunPod, name: 'claim' | 'events' | 'finish', body: unknown) {
@@ -276,7 +253,10 @@ test('a token for another audience, of another pod, or of a deleted pod is refus
   const pod = await addRun('helper-token');
   const other = await addRun('helper-token-2');
 
-  const wrongAudience = await claim(gateway, { ...pod, token: await tokenOf(pod.podName, pod.podUid, 'vault') });
+  const wrongAudience = await claim(gateway, {
+    ...pod,
+    token: await podToken(server.transport, { metadata: { namespace, name: pod.podName, uid: pod.podUid } }, 'vault'),
+  });
   const otherRun = await claim(gateway, { ...pod, token: other.token });
   const forged = await claim(gateway, { ...pod, token: `${pod.token.slice(0, -8)}AAAAAAAA` });
   await server.api.delete(Pods, { namespace, name: pod.podName }, { gracePeriodSeconds: 0 });

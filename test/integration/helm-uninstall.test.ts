@@ -32,7 +32,7 @@ describe('helm uninstall', () => {
     server = await spawnApiServer();
     tools = await findTools();
     await helmOk(['install', 'boxwright', 'charts/boxwright', '--create-namespace', '--set', 'publicUrl=http://x']);
-    await ok(['wait', '--for=condition=Established', 'crd', '--all', '--timeout=30s']);
+    await ok(['wait', '--for=condition=Established', 'crd', '--all', '--timeout=120s']);
   }, 300_000);
 
   afterAll(async () => {
@@ -127,11 +127,11 @@ describe('helm uninstall', () => {
       ['box', 'dev'],
       ['workspace', 'acme'],
     ]) {
-      await ok(['delete', ...args, '--timeout=20s']);
+      await ok(['delete', ...args, '--timeout=120s']);
     }
     await ok(['patch', 'agentrun', 'held', '-n', NAMESPACE, '--type=merge', '-p', '{"metadata":{"finalizers":null}}']);
     const crds = (await ok(['get', 'crds', '-o', 'name'])).split('\n').filter((name) => name.endsWith('boxwright.dev'));
     expect(crds.length).toBeGreaterThan(10);
-    await ok(['delete', ...crds, '--timeout=60s']);
+    await ok(['delete', ...crds, '--timeout=120s']);
   }, 300_000);
 });

@@ -1,5 +1,4 @@
 /** The typed client against a real API server, with and without the fault proxy. */
-import { jest } from '@jest/globals';
 import type { KubeObject, ResourceType } from '../../src/api/meta.js';
 import { createKubeApi } from '../../src/kube/client.js';
 import { Jobs, Namespaces, Secrets } from '../../src/kube/core-types.js';
@@ -14,14 +13,12 @@ import { systemClock } from '../../src/runtime/clock.js';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { startApiServer } from '../builders/api-server.js';
+import { eventually, startApiServer } from '../builders/api-server.js';
 import type { TestApiServer } from '../builders/api-server.js';
 import { FakeClock } from '../builders/fake-clock.js';
 import { FaultProxy } from '../builders/fault-proxy.js';
 import { ConfigMaps } from '../builders/scripted-transport.js';
 import type { ConfigMap } from '../builders/scripted-transport.js';
-
-jest.setTimeout(60_000);
 
 let server: TestApiServer;
 let proxy: FaultProxy;
@@ -248,7 +245,8 @@ test.each([
 });
 
 test('a server that refuses for ever is given up, with its last answer', async () => {
-  const api = proxied({ timeoutMs: 2_500 });
+  const clock = new FakeClock();
+  const api = proxied({ timeoutMs: 2_500, clock });
   proxy.refuse((request) => request.verb === 'delete', {
     status: 429,
     reason: 'TooManyRequests',
@@ -256,7 +254,13 @@ test('a server that refuses for ever is given up, with its last answer', async (
     times: 100,
   });
 
-  const error = await errorOf(api.delete(ConfigMaps, { namespace, name: 'a' }));
+  const given = errorOf(api.delete(ConfigMaps, { namespace, name: 'a' }));
+  for (const tries of [1, 2]) {
+    // Its time limit and its wait for the next try.
+    await eventually(() => proxy.count('delete') === tries && clock.pending === 2, 'the call does not wait');
+    await clock.advance(1_000);
+  }
+  const error = await given;
 
   expect(error).toMatchObject({ status: 429, reason: 'TooManyRequests', retryAfterSeconds: 1 });
   expect(proxy.count('delete')).toBe(3);

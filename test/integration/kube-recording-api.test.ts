@@ -1,5 +1,4 @@
 /** The API server in memory says what the real one says: each scenario runs on both and must end the same. */
-import { jest } from '@jest/globals';
 import { ResourceQuotas, Jobs, Secrets } from '../../src/kube/core-types.js';
 import type { Job, Secret } from '../../src/kube/core-types.js';
 import { KubeApiError } from '../../src/kube/errors.js';
@@ -7,8 +6,6 @@ import type { KubeApi } from '../../src/kube/types.js';
 import { startApiServer } from '../builders/api-server.js';
 import type { TestApiServer } from '../builders/api-server.js';
 import { apiError, RecordingApi } from '../builders/recording-api.js';
-
-jest.setTimeout(60_000);
 
 let server: TestApiServer;
 beforeAll(async () => {

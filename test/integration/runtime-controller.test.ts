@@ -1,5 +1,4 @@
 /** Informer, queue, steps and status write together, on a real API server. */
-import { jest } from '@jest/globals';
 import { objectKey } from '../../src/api/meta.js';
 import { createKubeApi } from '../../src/kube/client.js';
 import { Jobs } from '../../src/kube/core-types.js';
@@ -16,8 +15,6 @@ import { eventually, startApiServer } from '../builders/api-server.js';
 import type { TestApiServer } from '../builders/api-server.js';
 import { FaultProxy } from '../builders/fault-proxy.js';
 import { recordingLog } from '../builders/log.js';
-
-jest.setTimeout(60_000);
 
 let server: TestApiServer;
 let proxy: FaultProxy;

@@ -1,5 +1,4 @@
 /** Leader election with a real Lease: one leader at any time, whatever happens to it. */
-import { jest } from '@jest/globals';
 import { createKubeApi } from '../../src/kube/client.js';
 import { Leases } from '../../src/kube/core-types.js';
 import { createLeaseStore } from '../../src/kube/lease-store.js';
@@ -13,8 +12,6 @@ import type { TestApiServer } from '../builders/api-server.js';
 import { FaultProxy } from '../builders/fault-proxy.js';
 import { recordingLog } from '../builders/log.js';
 import { ConfigMaps } from '../builders/scripted-transport.js';
-
-jest.setTimeout(60_000);
 
 let server: TestApiServer;
 let namespace: string;
@@ -34,7 +31,7 @@ afterEach(async () => {
 /** Generous, so that a busy machine costs no lease. */
 const PATIENT = { leaseDurationMs: 12_000, renewDeadlineMs: 10_000, retryPeriodMs: 200 };
 /** For the test that waits for an expiry. */
-const HASTY = { leaseDurationMs: 2_000, renewDeadlineMs: 1_000, retryPeriodMs: 200 };
+const HASTY = { leaseDurationMs: 8_000, renewDeadlineMs: 6_000, retryPeriodMs: 200 };
 
 /** A candidate with its own way to the API server. */
 async function candidate(identity: string, times = PATIENT) {

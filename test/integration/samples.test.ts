@@ -23,7 +23,7 @@ const made: [ResourceType, KubeObject][] = [];
 beforeAll(async () => {
   server = await startApiServer();
   await server.applyCrds();
-}, 120_000);
+});
 
 afterAll(async () => {
   for (const [type, { metadata }] of made) {

@@ -43,7 +43,7 @@ export function outcomeOf({ content, isError, structuredContent }: ToolResult): 
 }
 
 /** Declares the tests of one client; call it once `api()` gives the running API. */
-export function testClient(api: () => LiveApi, run: RunSession, sessionMs = 60_000): void {
+export function testClient(api: () => LiveApi, run: RunSession, sessionMs = 180_000): void {
   let calls: ClientCall[];
   let session: ClientSession;
   beforeAll(async () => {

@@ -2,11 +2,8 @@
  * The real API process on a real API server for one test file: a workspace with a key, a Box, an agent and one of each
  * of its things, all with the status that the controllers would write. Clients talk to it through a loopback proxy.
  */
-import { createServer } from 'node:net';
-import type { AddressInfo } from 'node:net';
 import { hashOfApiKey } from '../../../src/api/api-key-validity.js';
 import { API_VERSION } from '../../../src/api/define-resource.js';
-import { formatKeyring } from '../../../src/api/keyring.js';
 import type { KubeObject, ResourceType } from '../../../src/api/meta.js';
 import { AgentMemories } from '../../../src/api/v1alpha1/agent-memory.js';
 import { AgentRuns } from '../../../src/api/v1alpha1/agent-run.js';
@@ -19,12 +16,12 @@ import { BoxSpec, Boxes } from '../../../src/api/v1alpha1/box.js';
 import { Connectors } from '../../../src/api/v1alpha1/connector.js';
 import { WorkspaceSpec, Workspaces } from '../../../src/api/v1alpha1/workspace.js';
 import { SHIPPED_CONNECTORS } from '../../../src/connectors/catalog.js';
-import { Namespaces, Secrets } from '../../../src/kube/core-types.js';
+import { Namespaces } from '../../../src/kube/core-types.js';
 import { isAlreadyExists } from '../../../src/kube/errors.js';
 import type { KubeApi } from '../../../src/kube/types.js';
-import { runApi } from '../../../src/processes/api.js';
 import { packFiles } from '../../../src/skills/archive.js';
-import { eventually, startApiServer } from '../../builders/api-server.js';
+import { createKeyring, runReadyApi } from '../../builders/api-process.js';
+import { startApiServer } from '../../builders/api-server.js';
 
 /** Slug of everything that the agent has. */
 export const SLUG = 'demo';
@@ -59,19 +56,8 @@ export async function startLiveApi(): Promise<LiveApi> {
   const unique = Math.random().toString(36).slice(2, 10).padEnd(8, '0');
   const names = { key: `bw_${unique}${'k'.repeat(35)}`, name: `clients-${unique}` };
   await seed(cluster.api, names);
-  const [publicPort, internalPort] = [await freePort(), await freePort()];
-  const exit = runApi({
-    KUBECONFIG: cluster.kubeconfig,
-    BOXWRIGHT_PUBLIC_URL: 'https://agents.example.com',
-    BOXWRIGHT_RELEASE_NAMESPACE: `${names.name}-system`,
-    BOXWRIGHT_POD_UID: 'self',
-    BOXWRIGHT_POD_NAME: 'self',
-    BOXWRIGHT_LOG_LEVEL: 'error',
-    BOXWRIGHT_API_PORT: String(publicPort),
-    BOXWRIGHT_INTERNAL_PORT: String(internalPort),
-  });
-  await eventually(() => isReady(internalPort), 'the API process is not ready');
-  const url = `http://127.0.0.1:${publicPort}/api/mcp/account`;
+  const process = await runReadyApi(cluster.kubeconfig, `${names.name}-system`);
+  const url = `${process.url}/api/mcp/account`;
   const agentId = `${names.name}.greeter`;
   return {
     url,
@@ -82,26 +68,11 @@ export async function startLiveApi(): Promise<LiveApi> {
     sessionId: 's-greeter-1',
     templateId: await createTemplate(url, names.key, agentId),
     stop: async () => {
-      process.emit('SIGTERM');
-      await exit;
+      await process.stop();
       await cluster.stop();
     },
   };
 }
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await new Promise((resolve) => server.once('listening', resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
-}
-
-const isReady = (port: number) =>
-  fetch(`http://127.0.0.1:${port}/readyz`).then(
-    (response) => response.status === 200,
-    () => false,
-  );
 
 /** A template has parts that only the API process writes. */
 async function createTemplate(url: string, key: string, agentId: string): Promise<string> {
@@ -142,13 +113,7 @@ async function seed(api: KubeApi, { key, name }: Names): Promise<void> {
     { namespace: `bw-ws-${name}`, name: 'key' },
     { spec: APIKeySpec.parse({}), status: keyStatus },
   );
-  const keys = formatKeyring({ current: 'k1', keys: new Map([['k1', Buffer.alloc(32, 5)]]) });
-  await api.create(Secrets, {
-    apiVersion: 'v1',
-    kind: 'Secret',
-    metadata: { namespace: `${name}-system`, name: 'boxwright-keyring' },
-    data: { 'keys.json': Buffer.from(keys).toString('base64') },
-  });
+  await createKeyring({ api }, `${name}-system`);
   await seedConnectors(api);
   await seedAgent(api, `bw-${name}`);
 }

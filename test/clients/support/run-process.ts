@@ -17,10 +17,12 @@ export interface ProcessOptions {
   cwd?: string;
   /** Written to its standard input, which then ends. */
   input?: string;
+  /** A process that has not ended by then is killed. */
+  boundMs?: number;
 }
 
-/** A process that has not ended by then is killed. */
-const BOUND_MS = 120_000;
+/** Less than the bound of a test. */
+const BOUND_MS = 170_000;
 
 export async function runProcess(
   command: string,
@@ -31,7 +33,7 @@ export async function runProcess(
   const child = spawn(command, args, {
     cwd: options.cwd ?? home.path,
     env: { ...process.env, ...home.env, ...options.env },
-    timeout: BOUND_MS,
+    timeout: options.boundMs ?? BOUND_MS,
     killSignal: 'SIGKILL',
   });
   const output = { stdout: '', stderr: '' };
