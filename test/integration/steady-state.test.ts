@@ -4,6 +4,12 @@
  */
 import { AgentMemories } from '../../src/api/v1alpha1/agent-memory.js';
 import { AgentRuns } from '../../src/api/v1alpha1/agent-run.js';
+import { APIKeys } from '../../src/api/v1alpha1/api-key.js';
+import { Boxes } from '../../src/api/v1alpha1/box.js';
+import { Connectors } from '../../src/api/v1alpha1/connector.js';
+import { ALL_KINDS } from '../../src/api/v1alpha1/index.js';
+import { Workspaces } from '../../src/api/v1alpha1/workspace.js';
+import { isTrue } from '../../src/api/conditions.js';
 import { Jobs, Pods } from '../../src/kube/core-types.js';
 import { eventually } from '../builders/api-server.js';
 import { FakeNode } from '../builders/fake-node.js';
@@ -27,6 +33,7 @@ beforeAll(async () => {
   await installation.createBox({ name: 'lab', agents: ['ada', 'bob'] });
   url = await installation.createTrigger(AGENT, 'Hook');
   await oneOfEachKind();
+  await madeByHand();
 }, 1_200_000);
 
 afterAll(async () => {
@@ -41,6 +48,28 @@ async function oneOfEachKind(): Promise<void> {
   await installation.tool('create_template', { name: 'Pair', agentIds: [AGENT] });
   await installation.create(AgentMemories, { namespace: 'bw-lab', name: 'note' }, { agent: 'ada', text: 'a note' });
   await installation.tool('send_message', { agentId: AGENT, message: '/say hello', waitSeconds: 60 });
+}
+
+/** As a person writes them: no more than what is required, the rest are defaults of the CRDs. */
+async function madeByHand(): Promise<void> {
+  await installation.create(
+    Connectors,
+    { name: 'warehouse' },
+    {
+      name: 'Warehouse',
+      category: 'databases',
+      description: 'Stock and orders.',
+      auth: 'none',
+      remote: { type: 'streamable-http', url: 'https://mcp.example.com/mcp' },
+    },
+  );
+  await installation.create(Workspaces, { name: 'plain' }, { slots: 1 });
+  await installation.waitFor(Workspaces, { name: 'plain' }, ({ status }) => isTrue(status?.conditions, 'Ready'));
+  await installation.create(APIKeys, { namespace: 'bw-ws-plain', name: 'mine' }, { description: 'mine' });
+  await installation.create(Boxes, { name: 'plain' }, { workspace: 'plain' });
+  await installation.create(AgentRuns, { namespace: 'bw-lab', name: 'by-hand' }, { agent: 'ada', message: '/say hi' });
+  const ended = { namespace: 'bw-lab', name: 'by-hand' };
+  await installation.waitFor(AgentRuns, ended, ({ status }) => status?.phase === 'done');
 }
 
 /** What keeps the Lease and the watches, and the addresses of our two Services, read once a minute at most. */
@@ -86,6 +115,8 @@ async function settled(): Promise<void> {
 }
 
 test('while nothing happens there are Lease renewals and open watches and no other request, resync after resync', async () => {
+  const { api } = installation.server;
+  for (const kind of ALL_KINDS) expect([kind.kind, (await api.list(kind)).items.length]).not.toEqual([kind.kind, 0]);
   await settled();
   clear();
   const watches = NAMES.map((name) => installation.proxy(name).openWatches);
@@ -113,7 +144,8 @@ test('a webhook is one write and no read; its run is status 2, chunk 1, Job 1, T
     ({ spec }) => spec.ttlSecondsAfterFinished === 600,
   );
 
-  expect(requests('api')).toEqual(['create agentruns']);
+  // Beside it the last use of the key, at most once a minute.
+  expect(requests('api').filter((one) => one !== 'patch apikeys/status')).toEqual(['create agentruns']);
   expect(requests('gateway').sort()).toEqual([
     'create agentrunchunks',
     'create tokenreviews',
@@ -124,6 +156,37 @@ test('a webhook is one write and no read; its run is status 2, chunk 1, Job 1, T
   const mirrored = ['patch agents/status', 'patch agenttriggers/status', 'patch boxes/status'];
   expect(requests('controller').filter((one) => !mirrored.includes(one))).toEqual(['create jobs', 'patch jobs']);
 });
+
+test('a run that waits costs one write more, whatever it waits for in turn', async () => {
+  const waiting = 6;
+  const spec = { maxRunning: 2, maxRunningPerAgent: 1 };
+  await installation.createBox({ name: 'narrow', agents: ['eve', 'fay'], spec });
+  node.hold();
+  const namespace = 'bw-narrow';
+  const runs: string[] = [];
+  for (const agent of ['eve', 'fay']) {
+    let session: { sessionId?: string } = {};
+    for (let number = 0; number < 1 + waiting / 2; number++) {
+      const message = { agentId: `narrow.${agent}`, message: '/say done', waitSeconds: 0, ...session };
+      const sent = await installation.tool<{ runId: string; sessionId: string }>('send_message', message);
+      // Two of each session, so that its runs meet both the session and the limits.
+      session = number % 2 === 0 ? { sessionId: sent.sessionId } : {};
+      runs.push(sent.runId);
+    }
+  }
+  const written = () =>
+    installation
+      .proxy('controller')
+      .requests.filter(({ verb, resource }) => verb === 'patch' && resource === 'agentruns/status')
+      .map(({ url: { pathname } }) => pathname.split('/').at(-2) ?? '')
+      .filter((name) => runs.includes(name));
+  await eventually(() => new Set(written()).size >= waiting, 'there are runs that do not say why they wait');
+  node.release();
+  for (const name of runs) {
+    await installation.waitFor(AgentRuns, { namespace, name }, ({ status }) => status?.phase === 'done');
+  }
+  expect([written().length, new Set(written()).size]).toEqual([waiting, waiting]);
+}, 300_000);
 
 test('logged no error', () => {
   expect([...installation.errors, ...node.errors]).toEqual([]);

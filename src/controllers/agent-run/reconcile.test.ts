@@ -190,7 +190,55 @@ describe('a run that may not start', () => {
     });
   });
 
-  it('is shown as Starting when its pod takes longer than 10 s, with one more write', async () => {
+  it('is written as Queued once, whatever limits it meets in turn', async () => {
+    const world = new RunWorld({ box: makeBox({ maxRunning: 1 }) });
+    const { signal } = new AbortController();
+    const names = Array.from({ length: 9 }, (_, number) => `ada-${number + 1}`);
+    for (const [number, name] of names.entries()) {
+      const createdAt = new Date(Date.parse('2026-01-01T00:00:00.000Z') + number).toISOString();
+      // Three sessions of three runs each.
+      world.api.seed(AgentRuns, makeRun(name, { spec: { sessionId: `s${number % 3}`, createdAt } }));
+    }
+    await world.settle();
+    for (const name of names) {
+      await world.claim(name, `uid-${name}`);
+      await world.finish(name);
+      await world.settle();
+      // As a resync does, or the event of an own write that comes late.
+      for (const waiting of names) await world.controllers.runs.reconcile(`${NAMESPACE}/${waiting}`, signal);
+      await world.settle();
+    }
+    const written = world.writes().filter((write) => write.startsWith('patch agentruns/status'));
+    expect(written.sort()).toEqual(names.slice(1).map((name) => `patch agentruns/status ${name}`));
+    expect(names.map((name) => world.run(name).status?.reason)).toEqual(names.map(() => 'Completed'));
+  });
+
+  it('says another limit when that one has stood for a minute', async () => {
+    const world = new RunWorld({ box: makeBox({ maxRunning: 1 }) });
+    const runOf = (name: string, sessionId: string, second: number) =>
+      makeRun(name, { spec: { sessionId, createdAt: `2026-01-01T00:00:0${second}.000Z` } });
+    world.api.seed(AgentRuns, runOf('ada-1', 's', 1));
+    await world.settle();
+    world.api.seed(AgentRuns, runOf('ada-2', 't', 2));
+    world.api.seed(AgentRuns, runOf('ada-3', 's', 3));
+    await world.settle();
+    expect(world.run('ada-3').status?.reason).toBe('SessionBusy');
+    await world.claim('ada-1');
+    await world.finish('ada-1');
+    await world.settle();
+    world.writes();
+    const look = () => world.controllers.runs.reconcile(`${NAMESPACE}/ada-3`, new AbortController().signal);
+    expect(await look()).toEqual({ requeueAfterMs: 60_000 });
+    await world.clock.advance(59_000);
+    expect(await look()).toEqual({ requeueAfterMs: 1_000 });
+    expect(world.writes()).toEqual([]);
+    await world.clock.advance(1_000);
+    await look();
+    expect(world.writes()).toEqual(['patch agentruns/status ada-3']);
+    expect(world.run('ada-3').status?.reason).toBe('BoxLimit');
+  });
+
+  it('is shown as Starting when its pod takes longer than 30 s, with one more write', async () => {
     const world = new RunWorld({ agent: { ...makeAgent(), status: { active: false } } });
     world.api.seed(AgentRuns, makeRun());
     await world.settle();
@@ -198,7 +246,7 @@ describe('a run that may not start', () => {
     await world.api.patch(Agents, ref, { status: { active: true } }, { type: 'merge', subresource: 'status' });
     await world.settle();
     world.writes();
-    await world.pass(9);
+    await world.pass(29);
     expect(world.writes()).toEqual([]);
     await world.pass(1);
     await world.pass(60);

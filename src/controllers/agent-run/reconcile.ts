@@ -34,8 +34,21 @@ import { latestWarning } from './warnings.js';
 
 /** The caches are behind the API server: look again soon. */
 const CACHE_LAG_MS = 2_000;
-/** A pod that is not up by then is shown as Starting instead of the reason for which the run waited. */
-const STARTING_SHOWN_MS = 10_000;
+/**
+ * A pod that is not up by then is shown as Starting instead of the reason for which the run waited. In a burst many pods take
+ * longer than usual, and a write for each would hold them up further.
+ */
+const STARTING_SHOWN_MS = 30_000;
+/** A Job that Kueue has not started by then is shown as waiting for it. */
+const KUEUE_SHOWN_MS = 10_000;
+/** Which limit a run meets changes with every run that starts: one that waits for its turn says another reason after this time. */
+const OTHER_LIMIT_SHOWN_MS = 60_000;
+const LIMITS: ReadonlySet<string> = new Set<QueueReason>([
+  'SessionBusy',
+  'AgentLimit',
+  'BoxLimit',
+  'InstallationLimit',
+]);
 /** A cancelled run that goes on for longer is noted in its status, so that its bound survives a change of the leader. */
 const CANCEL_NOTED_MS = 5_000;
 /** How often a run that waits for a budget looks why it waits. */
@@ -179,7 +192,7 @@ export class RunReconciler {
   }
 
   async #showKueue({ run }: RunState, job: JobView, signal: AbortSignal): Promise<number> {
-    const left = job.createdAt + STARTING_SHOWN_MS - this.#deps.clock.now();
+    const left = job.createdAt + KUEUE_SHOWN_MS - this.#deps.clock.now();
     if (left > 0) return left;
     await this.#wait(run, 'WaitingForKueue', signal);
     return Infinity;
@@ -241,14 +254,22 @@ export class RunReconciler {
     const reason = this.#queue.reasonFor(key);
     if (reason === undefined) return {};
     this.#deps.budgets?.release(run);
-    if (reason !== 'WaitingForBudget') {
-      await this.#wait(run, reason, signal);
-      return {};
-    }
+    if (reason !== 'WaitingForBudget') return await this.#waitForTurn(state, reason, signal);
     const empty = this.#deps.budgets?.empty.of(state.boxName, run.spec.agent);
     await this.#wait(run, reason, signal, empty === undefined ? undefined : describeEmpty(empty));
     // What holds it back may be a limit by then; the budget wakes those alone that can start.
     return { requeueAfterMs: BUDGET_LOOK_MS };
+  }
+
+  /** The reason, written once: a limit in the place of another one is no news before it has stood for a while. */
+  async #waitForTurn({ run, uid }: RunState, reason: QueueReason, signal: AbortSignal): Promise<ReconcileResult> {
+    const queued = findCondition(run.status?.conditions, 'Queued');
+    const says = queued?.status === 'True' ? queued.reason : '';
+    const isOther = says !== reason && LIMITS.has(says) && LIMITS.has(reason);
+    const stood = this.#marks.elapsed(uid, 'other-limit', isOther);
+    if (isOther && stood < OTHER_LIMIT_SHOWN_MS) return { requeueAfterMs: OTHER_LIMIT_SHOWN_MS - stood };
+    await this.#wait(run, reason, signal);
+    return {};
   }
 
   async #start(state: RunState, signal: AbortSignal): Promise<ReconcileResult> {
