@@ -1,7 +1,7 @@
 /** Parts of the control plane go away while a model call is in flight: the run goes on, and the call is charged once. */
 import { jest } from '@jest/globals';
 import { kill, podsOf, scaled } from './support/control-plane.js';
-import { eventually, RELEASE_NAMESPACE } from './support/install.js';
+import { eventually, kubectlOk, RELEASE_NAMESPACE } from './support/install.js';
 import { claimed, createRun, ended, readRun } from './support/runs.js';
 import type { RunObject } from './support/runs.js';
 import { createTenant } from './support/tenant.js';
@@ -69,6 +69,26 @@ describe('losses in the middle of a model call', () => {
     expect(run.status?.claim?.epoch).toBeGreaterThan(before.status?.claim?.epoch ?? 0);
     expect(run.status?.claim?.podUid).toBe(before.status?.claim?.podUid);
     await scaled('boxwright-gateway', 2);
+  });
+
+  test('all gateway pods are away for a while: the call is made again when one is back', async () => {
+    const before = await inCall('no-gateway');
+    const pods = await podsOf('gateway');
+    await kubectlOk(['-n', RELEASE_NAMESPACE, 'scale', 'deployment/boxwright-gateway', '--replicas=0']);
+    for (const pod of pods) await kill(RELEASE_NAMESPACE, pod);
+    await scaled('boxwright-gateway', 0);
+    await eventually('the vendor sees that the call is cut', async () => {
+      const [first] = await vendors.seen('no-gateway');
+      return first?.gone === true ? first : undefined;
+    });
+    expect((await readRun(tenant, 'no-gateway'))?.status?.phase).toBe('running');
+    await scaled('boxwright-gateway', 2);
+
+    const run = await expectChargedOnce('no-gateway', before);
+
+    expect(pods).not.toContain(run.status?.claim?.gatewayPod);
+    expect(run.status?.claim?.epoch).toBeGreaterThan(before.status?.claim?.epoch ?? 0);
+    expect(run.status?.claim?.podUid).toBe(before.status?.claim?.podUid);
   });
 
   test('all api pods are killed: the run does not notice', async () => {
