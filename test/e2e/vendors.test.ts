@@ -9,6 +9,7 @@ import { linkFor, runToken } from './support/gateway.js';
 import type { GatewayLink } from './support/gateway.js';
 import { eventually, kubectlOk } from './support/install.js';
 import { finishedRun } from './support/mcp.js';
+import { wordsInMemory } from './support/node.js';
 import { claimed, createRun, ended, readRun } from './support/runs.js';
 import { createTenant } from './support/tenant.js';
 import type { Tenant } from './support/tenant.js';
@@ -132,6 +133,31 @@ describe('models of vendors', () => {
         expect(JSON.stringify(headers)).not.toContain('eyJ');
       }
     }
+  });
+
+  test('no key of a vendor is in the pod of a run: not in its memory, environment, files or mounts', async () => {
+    const look = 'env; cat /proc/mounts; grep -rl sk-vendor- /workspace /tmp /var/run /dev/shm 2>&1';
+    const shell = (command: string) => ({ calls: [{ tool: 'shell', input: { command } }] });
+    await vendors.script('searched', shell(look), shell('sleep 280; echo in-tools'), { text: 'Never.' });
+    await createRun(tenant, 'on-anthropic', 'Look for it. [case:searched]', 'searched');
+    const { status } = await claimed(tenant, 'searched');
+    await eventually('the second tool call works', async () => {
+      const seen = await vendors.seen('searched');
+      return seen.filter(({ given }) => given !== undefined).length === 2;
+    });
+
+    const words = [VENDOR_KEY, '[case:searched]', 'in-tools'];
+    const inMemory = async (container: string) =>
+      (await wordsInMemory(tenant.namespace, status?.claim?.podName ?? '', container, words)).sort();
+    expect(await inMemory('runner')).toEqual(['[case:searched]', 'in-tools']);
+    expect(await inMemory('tools')).toEqual(['in-tools']);
+
+    const cancel = ['patch', 'agentrun', 'searched', '-n', tenant.namespace, '--type=merge'];
+    await kubectlOk([...cancel, '-p', '{"spec":{"cancelRequested":true}}']);
+    await ended(tenant, 'searched');
+    const run = await finishedRun(tenant.apiKey, tenant.agentId('on-anthropic'), 'searched');
+    expect(run.toolCalls?.[0]?.result).toContain('HOME=/workspace');
+    expect(JSON.stringify(run.toolCalls?.[0]?.result)).not.toContain('sk-vendor-');
   });
 
   test('streamed answers go through the gateway and are counted with the whole ones; cancelling keeps the sum', async () => {

@@ -10,6 +10,7 @@ interface PodObject {
   status?: {
     phase?: string;
     containerStatuses?: { name: string; containerID?: string }[];
+    initContainerStatuses?: { name: string; containerID?: string }[];
   };
 }
 
@@ -30,7 +31,7 @@ export async function onNode(nodeName: string, script: string): Promise<string> 
           // It is on the node, and has a shell.
           image: await productImage(),
           command: ['/bin/sh', '-ec', script],
-          securityContext: { runAsUser: 0 },
+          securityContext: { runAsUser: 0, capabilities: { add: ['SYS_PTRACE'] } },
           volumeMounts: [{ name: 'tmp', mountPath: NODE_TMP }],
         },
       ],
@@ -61,14 +62,68 @@ export function killContainer(namespace: string, podName: string, container: str
   return signal('KILL', namespace, podName, container);
 }
 
-async function signal(name: 'STOP' | 'KILL', namespace: string, podName: string, container: string): Promise<void> {
+/**
+ * Which of these words stand in the memory, environment or command line of the processes of a container; what they have
+ * written to is searched, not their code. Fails when the container has no process.
+ */
+export async function wordsInMemory(
+  namespace: string,
+  podName: string,
+  container: string,
+  words: readonly string[],
+): Promise<string[]> {
+  const { id, nodeName } = await containerOf(namespace, podName, container);
+  const search = Buffer.from(SEARCH).toString('base64');
+  const asked = Buffer.from(JSON.stringify({ id, words })).toString('base64');
+  const output = await onNode(nodeName, `node -e "$(echo ${search} | base64 -d)" ${asked}`);
+  const { processes, found } = JSON.parse(output) as { processes: number; found: string[] };
+  if (processes === 0) throw new Error(`container ${container} of ${podName} has no process`);
+  return found;
+}
+
+const SEARCH = `
+const { closeSync, openSync, readFileSync, readdirSync, readSync } = require('node:fs');
+const { id, words } = JSON.parse(Buffer.from(process.argv[1], 'base64').toString());
+const found = new Set();
+const look = (bytes) => words.filter((word) => bytes.includes(word)).forEach((word) => found.add(word));
+const piece = Buffer.alloc((1 << 20) + 4096);
+let processes = 0;
+for (const pid of readdirSync('/proc').filter((name) => /^[0-9]+$/.test(name))) {
+  const read = (name) => readFileSync('/proc/' + pid + '/' + name);
+  try {
+    if (!read('cgroup').includes(id)) continue;
+    look(read('environ'));
+    look(read('cmdline'));
+    const memory = openSync('/proc/' + pid + '/mem');
+    processes += 1;
+    for (const [, from, to] of read('maps').toString().matchAll(/^([0-9a-f]+)-([0-9a-f]+) rw/gm)) {
+      const end = parseInt(to, 16);
+      for (let at = parseInt(from, 16); at < end; at += 1 << 20) {
+        // A page that cannot be read holds nothing that somebody could take.
+        try { look(piece.subarray(0, readSync(memory, piece, 0, Math.min(piece.length, end - at), at))); } catch {}
+      }
+    }
+    closeSync(memory);
+  } catch (error) {
+    // It ended meanwhile.
+    if (!['ENOENT', 'ESRCH'].includes(error.code)) throw error;
+  }
+}
+console.log(JSON.stringify({ processes, found: [...found] }));`;
+
+/** Where a container works, once the kubelet has told it. */
+function containerOf(namespace: string, podName: string, container: string): Promise<{ id: string; nodeName: string }> {
   // A run is claimed as soon as its process works: the kubelet may tell the container's id later.
-  const { id, nodeName } = await eventually(`container ${container} of ${podName} has an id`, async () => {
+  return eventually(`container ${container} of ${podName} has an id`, async () => {
     const pod = await getObject<PodObject>('pod', podName, namespace);
-    const status = pod?.status?.containerStatuses?.find((one) => one.name === container);
-    const found = /[0-9a-f]{64}$/.exec(status?.containerID ?? '')?.[0];
+    const all = [...(pod?.status?.containerStatuses ?? []), ...(pod?.status?.initContainerStatuses ?? [])];
+    const found = /[0-9a-f]{64}$/.exec(all.find(({ name }) => name === container)?.containerID ?? '')?.[0];
     return found === undefined ? undefined : { id: found, nodeName: pod?.spec.nodeName ?? '' };
   });
+}
+
+async function signal(name: 'STOP' | 'KILL', namespace: string, podName: string, container: string): Promise<void> {
+  const { id, nodeName } = await containerOf(namespace, podName, container);
   const script = `
     found=
     for group in /proc/[0-9]*/cgroup; do
