@@ -1,4 +1,4 @@
-import { isRetrySoon } from '../runtime/errors.js';
+import { isRetrySoon, isUnavailable } from '../runtime/errors.js';
 import {
   isAlreadyExists,
   isConflict,
@@ -34,6 +34,18 @@ test.each([
     .map(([name]) => name);
 
   expect(matching).toEqual(expected);
+});
+
+test.each([
+  ['no answer', new KubeConnectionError('x', 'network'), true],
+  ['no answer in time', new KubeConnectionError('x', 'timeout'), true],
+  ['a call that we gave up', new KubeConnectionError('x', 'aborted'), false],
+  ['500: etcd is away', error(500, 'InternalError'), true],
+  ['503', error(503, 'ServiceUnavailable'), true],
+  ['429: it is there and has enough to do', error(429, 'TooManyRequests'), false],
+  ['409', error(409, 'Conflict'), false],
+])('%s: whether the engine is told that nobody answers', (_what, subject, expected) => {
+  expect(isUnavailable(subject)).toBe(expected);
 });
 
 test('only a lost write asks the engine to retry soon', () => {

@@ -42,6 +42,8 @@ export class KubeApiError extends Error {
   readonly retryAfterSeconds?: number;
   /** For the controller engine (src/runtime/errors.ts): a write lost against a newer version. */
   readonly retrySoon: boolean;
+  /** For the controller engine: the server, or etcd behind it, cannot answer anybody. */
+  readonly unavailable: boolean;
 
   constructor(input: KubeApiErrorInput) {
     const what = input.operation === undefined ? '' : `${input.operation}: `;
@@ -50,6 +52,7 @@ export class KubeApiError extends Error {
     this.reason = input.reason;
     if (input.details !== undefined) this.details = input.details;
     if (input.retryAfterSeconds !== undefined) this.retryAfterSeconds = input.retryAfterSeconds;
+    this.unavailable = input.status >= 500;
     this.retrySoon = input.status === 409 && input.reason !== 'AlreadyExists';
   }
 }
@@ -61,10 +64,13 @@ export type ConnectionFailure = 'timeout' | 'aborted' | 'network';
 export class KubeConnectionError extends Error {
   override readonly name = 'KubeConnectionError';
   readonly failure: ConnectionFailure;
+  /** For the controller engine: nobody answers. */
+  readonly unavailable: boolean;
 
   constructor(message: string, failure: ConnectionFailure, cause?: unknown) {
     super(message, { cause });
     this.failure = failure;
+    this.unavailable = failure !== 'aborted';
   }
 }
 

@@ -46,7 +46,8 @@ const SILENCE_BOUND_MS = 75_000;
 const STALE_BOUND_MS = 2 * SILENCE_BOUND_MS;
 /** The API server ends watches after this, spread so that not all informers come back at once. */
 const WATCH_SECONDS = { min: 240, spread: 240 };
-const BACKOFF: BackoffOptions = { baseMs: 200, maxMs: 30_000, jitter: 0.5 };
+/** The longest pause decides how late a process sees the cluster after the API server came back; a try costs little. */
+const BACKOFF: BackoffOptions = { baseMs: 200, maxMs: 5_000, jitter: 0.5 };
 /** A server that went back to older data (a restored etcd) lets a newer position wait for ever: list again then. */
 const SILENT_WATCHES_BEFORE_RELIST = 2;
 

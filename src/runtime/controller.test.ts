@@ -1,6 +1,6 @@
 import { FakeClock } from '../../test/builders/fake-clock.js';
 import { recordingLog } from '../../test/builders/log.js';
-import { KubeApiError } from '../kube/errors.js';
+import { KubeApiError, KubeConnectionError } from '../kube/errors.js';
 import { Controller } from './controller.js';
 import type { ControllerOptions, ReconcileResult } from './controller.js';
 import { NotLeadingError, TerminalError } from './errors.js';
@@ -117,6 +117,23 @@ test('a conflict is retried and not logged as an error', async () => {
   expect(at).toEqual([0, 200]);
   expect(outcomes).toEqual(['conflict', 'success']);
   expect(messages()).toEqual([]);
+});
+
+test.each([
+  ['no answer', new KubeConnectionError('refused', 'network'), [0, 200, 600, 1400, 3000, 6200, 11_200, 16_200, 21_200]],
+  [
+    '503',
+    new KubeApiError({ status: 503, reason: 'x', message: 'x' }),
+    [0, 200, 600, 1400, 3000, 6200, 11_200, 16_200, 21_200],
+  ],
+  ['another failure', new Error('no'), [0, 200, 600, 1400, 3000, 6200, 12_600, 25_400, 51_000]],
+])('%s: how long the next try waits', async (_what, failure, expected) => {
+  const { clock, controller, at } = startScripted(Array.from({ length: 8 }, () => failure));
+
+  controller.enqueue('a');
+  await clock.advance(60_000);
+
+  expect(at).toEqual(expected);
 });
 
 test('a terminal error is not retried until the key is added again', async () => {

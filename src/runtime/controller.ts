@@ -7,7 +7,7 @@ import type { BackoffOptions } from './backoff.js';
 import { boundedSignal } from './bounded-signal.js';
 import type { Clock } from './clock.js';
 import { sleep } from './clock.js';
-import { isRetrySoon, NotLeadingError, TerminalError } from './errors.js';
+import { isRetrySoon, isUnavailable, NotLeadingError, TerminalError } from './errors.js';
 import type { ControllerMetrics, ReconcileOutcome } from './metrics.js';
 import { WorkQueue } from './work-queue.js';
 
@@ -38,6 +38,8 @@ export interface ControllerOptions {
 }
 
 const DEFAULT_BACKOFF: BackoffOptions = { baseMs: 200, maxMs: 60_000, jitter: 0.2 };
+/** Longest pause of a key that failed because the API server was away: what waits goes on within seconds of its return. */
+const UNAVAILABLE_MAX_MS = 5_000;
 
 export class Controller {
   readonly name: string;
@@ -133,7 +135,7 @@ export class Controller {
       log.warn({ ...fields, err: error }, 'reconcile cannot succeed until the object changes');
       return 'terminal';
     }
-    const retryInMs = this.#queue.addRateLimited(key);
+    const retryInMs = this.#queue.addRateLimited(key, isUnavailable(error) ? UNAVAILABLE_MAX_MS : undefined);
     if (isRetrySoon(error)) {
       log.debug({ ...fields, retryInMs }, 'object was changed meanwhile');
       return 'conflict';

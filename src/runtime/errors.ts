@@ -14,6 +14,14 @@ export class NotLeadingError extends Error {
 }
 
 /**
+ * Whether the error marks itself with `unavailable: true`: it says nothing about the key, since whoever is asked for all keys
+ * gave no answer (src/kube sets it where the API server is away). Such a key is tried again soon however often it failed.
+ */
+export function isUnavailable(error: unknown): boolean {
+  return error instanceof Error && 'unavailable' in error && error.unavailable === true;
+}
+
+/**
  * Whether the error marks itself with `retrySoon: true`: an expected outcome such as a write that was based on an
  * older version (src/kube sets it for 409 Conflict). It is retried with backoff but never logged as an error.
  */

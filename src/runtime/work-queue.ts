@@ -53,11 +53,12 @@ export class WorkQueue {
     else this.#delayed.add(key, ms);
   }
 
-  /** Adds the key after its backoff, which doubles with each call until forget(). Returns the delay. */
-  addRateLimited(key: string): number {
+  /** Adds the key after its backoff, which doubles with each call until forget(), but at most `maxMs`. Returns the delay. */
+  addRateLimited(key: string, maxMs = Infinity): number {
     const failures = (this.#failures.get(key) ?? 0) + 1;
     this.#failures.set(key, failures);
-    const delay = backoffDelay(this.#backoff, failures, this.#random);
+    const backoff = { ...this.#backoff, maxMs: Math.min(this.#backoff.maxMs, maxMs) };
+    const delay = backoffDelay(backoff, failures, this.#random);
     this.addAfter(key, delay);
     return delay;
   }
