@@ -26,7 +26,9 @@ const SESSION_LENGTH = 5;
 const SESSION_SHARE = 4;
 const WARM_UP = 80;
 const AT_ONCE = 16;
-const BOUND_MS = 900_000;
+/** How long a burst takes is a matter of the machine; that nothing moves for so long is an error. */
+const STALL_MS = 300_000;
+const TOLD_EVERY = 500;
 const PROCESSES = ['api', 'gateway', 'controller'] as const;
 
 export interface BurstOptions {
@@ -222,8 +224,8 @@ class Burst {
   /** The runs, when so many have an outcome and all Jobs of them are done with. */
   async #ended(count: number): Promise<AgentRun[]> {
     const ended = () => [...this.#runs.values()].filter(isTerminal).length;
-    await this.#until(() => ended() >= count, 'there are runs that do not end');
-    await this.#until(() => this.node.ended, 'there are ended Jobs without a TTL');
+    await this.#none(() => count - ended(), 'runs that have not ended');
+    await this.#none(() => this.node.open, 'Jobs that work, or ended without a TTL');
     return [...this.#runs.values()];
   }
 
@@ -236,15 +238,22 @@ class Burst {
         if (!isNotFound(error)) throw error;
       });
     });
-    await this.#until(() => this.#runs.size === 0, 'there are removed runs that nobody lets go');
+    await this.#none(() => this.#runs.size, 'removed runs that nobody let go');
   }
 
-  async #until(check: () => boolean, message: string): Promise<void> {
-    const checked = () => {
-      this.installation.expectRunning();
-      return check();
-    };
-    await eventually(checked, message, BOUND_MS);
+  /** Waits until none of `things` is left. */
+  async #none(left: () => number, things: string): Promise<void> {
+    let least = left();
+    while (least > 0) {
+      const before = least;
+      const moved = () => {
+        this.installation.expectRunning();
+        least = Math.min(least, left());
+        return least < before;
+      };
+      await eventually(moved, `${before} ${things}`, STALL_MS);
+      if (Math.floor(least / TOLD_EVERY) < Math.floor(before / TOLD_EVERY)) this.say(`${least} ${things}`);
+    }
   }
 
   /** Counts of all triggers. The watches of the api process may be a moment behind what is `expected`. */

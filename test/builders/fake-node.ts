@@ -64,12 +64,10 @@ export class FakeNode {
     });
   }
 
-  /** Whether nobody works any more and every Job was given its TTL. */
-  get ended(): boolean {
-    return (
-      this.#working.size === 0 &&
-      [...this.#jobs.values()].every(({ spec }) => spec.ttlSecondsAfterFinished !== undefined)
-    );
+  /** Executions that go on, and Jobs that were not given their TTL. */
+  get open(): number {
+    const jobs = [...this.#jobs.values()];
+    return this.#working.size + jobs.filter(({ spec }) => spec.ttlSecondsAfterFinished === undefined).length;
   }
 
   async start(): Promise<void> {
