@@ -2,11 +2,15 @@
 import { Registry } from 'prom-client';
 import { ControllerConfig } from '../../src/controllers/config.js';
 import { Namespaces, Services } from '../../src/kube/core-types.js';
+import { createKubeApi } from '../../src/kube/client.js';
 import { createInformer } from '../../src/kube/informer.js';
+import { ServerClock } from '../../src/kube/server-clock.js';
+import { createTransport } from '../../src/kube/transport.js';
 import type { Logger } from '../../src/observability/logger.js';
 import { createControllerProcess } from '../../src/processes/controller.js';
 import type { ControllerProcess, ControllerProcessDeps } from '../../src/processes/controller.js';
 import { systemClock } from '../../src/runtime/clock.js';
+import type { Clock } from '../../src/runtime/clock.js';
 import type { TestApiServer } from './api-server.js';
 import { createObject } from './objects.js';
 
@@ -20,6 +24,10 @@ export interface ReplicaOptions {
   config?: object;
   registry?: Registry;
   archive?: ControllerProcessDeps['archive'];
+  /** The clock of its node: then it has connections of its own and follows the API server's time, as the process does. */
+  wall?: Clock;
+  /** How often it looks at everything again; never when absent. */
+  resyncMs?: number;
 }
 
 export interface Replica {
@@ -36,7 +44,8 @@ export async function createRelease({ api }: Pick<TestApiServer, 'api'>, namespa
 
 /** Starts one; the Lease lasts so long that a busy machine costs nobody the lead. */
 export async function startReplica(options: ReplicaOptions): Promise<Replica> {
-  const { server, releaseNamespace, podName, log, onLost, registry = new Registry(), archive } = options;
+  const { releaseNamespace, podName, log, onLost, registry = new Registry(), archive, resyncMs } = options;
+  const { clock, transport, api, close } = connect(options);
   const process = createControllerProcess({
     config: ControllerConfig.parse({
       releaseNamespace,
@@ -46,9 +55,9 @@ export async function startReplica(options: ReplicaOptions): Promise<Replica> {
       leaseSeconds: 60,
       ...options.config,
     }),
-    api: server.api,
-    informer: (of) => createInformer(server.transport, of, { clock: systemClock, log }),
-    clock: systemClock,
+    api,
+    informer: (of) => createInformer(transport, of, { clock, log, ...(resyncMs === undefined ? {} : { resyncMs }) }),
+    clock,
     registry,
     log,
     archive,
@@ -60,6 +69,16 @@ export async function startReplica(options: ReplicaOptions): Promise<Replica> {
     process,
     stop: async () => {
       for (const { runnables } of process.groups.toReversed()) await Promise.all(runnables.map((one) => one.stop()));
+      await close();
     },
   };
+}
+
+function connect({ server, wall }: Pick<ReplicaOptions, 'server' | 'wall'>) {
+  if (wall === undefined) {
+    return { clock: systemClock, transport: server.transport, api: server.api, close: () => Promise.resolve() };
+  }
+  const clock = new ServerClock(wall);
+  const transport = createTransport(server.connection, { clock, serverTime: clock, userAgent: 'boxwright-test' });
+  return { clock, transport, api: createKubeApi(transport), close: () => transport.close() };
 }
