@@ -39,7 +39,9 @@ install_package() {
     echo "$1 is missing; run: sudo apt-get install $1" >&2
     return 1
   fi
-  apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -q --yes --no-install-recommends "$1"
+  local retries=(-o Acquire::Retries=5)
+  apt-get update -q "${retries[@]}" &&
+    DEBIAN_FRONTEND=noninteractive apt-get install -q --yes --no-install-recommends "${retries[@]}" "$1"
 }
 
 make deps || exit 1

@@ -53,7 +53,7 @@ step 'Helm install'
   --set image.tag="$tag" --set publicUrl="$BOXWRIGHT_SERVICE_URL" \
   --set api.service.type=NodePort --set api.service.nodePort=30080 >/dev/null
 for component in controller gateway api; do
-  kubectl -n "$namespace" rollout status "deployment/boxwright-$component" --timeout=180s ||
+  kubectl -n "$namespace" rollout status "deployment/boxwright-$component" --timeout=600s ||
     fail "boxwright-$component did not become ready: $KUBECTL --kubeconfig $KUBECONFIG -n $namespace logs deploy/boxwright-$component"
 done
 
@@ -64,9 +64,9 @@ for attempt in $(seq 1 60); do
   [[ $attempt -lt 60 ]] || fail "examples/quickstart.yaml was not accepted: $output"
   sleep 1
 done
-kubectl wait box/quickstart --for=condition=Ready --timeout=60s >/dev/null
-kubectl -n bw-ws-quickstart wait apikey/quickstart --for=condition=Ready --timeout=60s >/dev/null
-kubectl -n bw-quickstart wait agenttrigger/greeter.hello --for=condition=Ready --timeout=60s >/dev/null
+kubectl wait box/quickstart --for=condition=Ready --timeout=300s >/dev/null
+kubectl -n bw-ws-quickstart wait apikey/quickstart --for=condition=Ready --timeout=300s >/dev/null
+kubectl -n bw-quickstart wait agenttrigger/greeter.hello --for=condition=Ready --timeout=300s >/dev/null
 
 step 'A real run'
 node hack/first-run.mjs "$BOXWRIGHT_SERVICE_URL" "$KUBECTL" "$facts"

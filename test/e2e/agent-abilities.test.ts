@@ -3,11 +3,11 @@ import { jest } from '@jest/globals';
 import { eventually, getObject, kubectlOk } from './support/install.js';
 import { finishedRun, toolOk } from './support/mcp.js';
 import type { RunRecord } from './support/mcp.js';
-import { createRun, ended, readRun } from './support/runs.js';
+import { createRun, ended, readRun, requestCancel } from './support/runs.js';
 import { createTenant } from './support/tenant.js';
 import type { Tenant } from './support/tenant.js';
 
-jest.setTimeout(300_000);
+jest.setTimeout(900_000);
 
 interface Pending {
   kind: string;
@@ -67,8 +67,11 @@ describe('abilities of agents', () => {
       tool: null,
       input: null,
     });
-    const { agents } = await toolOk<{ agents: { id: string; status: string }[] }>(tenant.apiKey, 'list_agents', {});
-    expect(agents.find(({ id }) => id === tenant.agentId('helper'))?.status).toBe('waiting');
+    // A list may come from another api pod than the answer.
+    await eventually('the agent is shown as waiting', async () => {
+      const { agents } = await toolOk<{ agents: { id: string; status: string }[] }>(tenant.apiKey, 'list_agents', {});
+      return agents.find(({ id }) => id === tenant.agentId('helper'))?.status === 'waiting';
+    });
 
     const answered = await send('helper', 'blue', asked.sessionId);
     expect(answered).toMatchObject({ status: 'done', output: 'Thank you.', pending: null });
@@ -154,16 +157,7 @@ describe('abilities of agents', () => {
       const { items } = JSON.parse(runs) as List<{ metadata: { name: string }; spec: { actor?: string } }>;
       return items.find(({ spec }) => spec.actor === 'run:caller')?.metadata.name;
     });
-    await kubectlOk([
-      'patch',
-      'agentrun',
-      'caller',
-      '-n',
-      tenant.namespace,
-      '--type=merge',
-      '-p',
-      '{"spec":{"cancelRequested":true}}',
-    ]);
+    await requestCancel(tenant, 'caller');
     expect((await ended(tenant, 'caller')).status?.phase).toBe('cancelled');
     expect((await ended(tenant, child)).status?.phase).toBe('cancelled');
     await tenant.agent('writer');

@@ -7,7 +7,7 @@ import type { Tenant } from './support/tenant.js';
 import { startVendorPod } from './support/vendor.js';
 import type { VendorPod } from './support/vendor.js';
 
-jest.setTimeout(500_000);
+jest.setTimeout(900_000);
 
 const RUNS = 50;
 /** Micro-USD. */

@@ -2,14 +2,14 @@
 import { jest } from '@jest/globals';
 import { eventually, getObject, kubectlOk } from './support/install.js';
 import { callTool } from './support/mcp.js';
-import { claimed, createRun, ended, readRun } from './support/runs.js';
+import { createRun, ended, readRun, requestCancel, stepped } from './support/runs.js';
 import { createTenant } from './support/tenant.js';
 import type { Tenant } from './support/tenant.js';
 
-jest.setTimeout(300_000);
+jest.setTimeout(900_000);
 
-/** Five seconds are promised; a test machine has more to do than one run. */
-const SOON_MS = 5_000 + 2_000;
+/** Half of what a runner has that does not stop by itself; the seconds between its looks are pinned where they are set. */
+const SOON_MS = 30_000;
 
 interface Counted {
   status?: { runs?: number; tokens?: number };
@@ -30,11 +30,7 @@ describe('cancelling', () => {
   /** A run that has made one step, and then does what takes five minutes. */
   async function working(name: string, what: string): Promise<void> {
     await createRun(tenant, 'worker', `/say First.\n/shell true\n${what}\n/say never`, name);
-    await claimed(tenant, name);
-    await eventually(
-      `run ${name} has made steps`,
-      async () => ((await readRun(tenant, name))?.status?.usage?.steps ?? 0) > 0,
-    );
+    await stepped(tenant, name);
   }
 
   const pods = async (name: string) => {
@@ -47,17 +43,7 @@ describe('cancelling', () => {
     ['tool', '/shell sleep 300'],
   ])('by spec.cancelRequested and by cancel_run, while a %s works', async (kind, what) => {
     const cancel = {
-      patch: (name: string) =>
-        kubectlOk([
-          'patch',
-          'agentrun',
-          name,
-          '-n',
-          tenant.namespace,
-          '--type=merge',
-          '-p',
-          '{"spec":{"cancelRequested":true}}',
-        ]),
+      patch: (name: string) => requestCancel(tenant, name),
       call: (name: string) => callTool(tenant.apiKey, 'cancel_run', { agentId: tenant.agentId('worker'), runId: name }),
     };
     for (const [way, stop] of Object.entries(cancel)) {

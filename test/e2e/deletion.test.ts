@@ -6,7 +6,7 @@ import { claimed, createRun, readRun } from './support/runs.js';
 import { createTenant } from './support/tenant.js';
 import type { Tenant } from './support/tenant.js';
 
-jest.setTimeout(300_000);
+jest.setTimeout(900_000);
 
 interface Totals {
   status?: {
@@ -101,7 +101,7 @@ describe('deletions', () => {
       await createRun(tenant, agent, '/shell sleep 200', `${agent}-working`);
       await claimed(tenant, `${agent}-working`);
 
-      await kubectlOk(['delete', 'agent', agent, '-n', tenant.namespace, `--cascade=${mode}`, '--timeout=100s']);
+      await kubectlOk(['delete', 'agent', agent, '-n', tenant.namespace, `--cascade=${mode}`, '--timeout=240s']);
 
       expect(
         (await kubectlOk(['get', 'agentruns,agenttriggers', '-n', tenant.namespace, '-o', 'name'])).includes(agent),

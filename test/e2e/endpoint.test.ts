@@ -6,7 +6,7 @@ import type { Tenant } from './support/tenant.js';
 import { startVendorPod, VENDOR_KEY } from './support/vendor.js';
 import type { VendorPod } from './support/vendor.js';
 
-jest.setTimeout(300_000);
+jest.setTimeout(900_000);
 
 interface Condition {
   type: string;

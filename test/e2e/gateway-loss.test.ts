@@ -9,7 +9,7 @@ import type { Tenant } from './support/tenant.js';
 import { startVendorPod } from './support/vendor.js';
 import type { VendorPod } from './support/vendor.js';
 
-jest.setTimeout(400_000);
+jest.setTimeout(900_000);
 
 const usage = { input: 100, output: 10 };
 

@@ -7,7 +7,7 @@ import type { Tenant } from './support/tenant.js';
 import { startVendorPod } from './support/vendor.js';
 import type { VendorPod } from './support/vendor.js';
 
-jest.setTimeout(300_000);
+jest.setTimeout(900_000);
 
 const usage = { input: 100, output: 10 };
 /** What a runner hands over at the end, and what it leaves behind when nobody takes it. */

@@ -8,7 +8,7 @@ import type { Tenant } from './support/tenant.js';
 import { startVendorPod } from './support/vendor.js';
 import type { VendorPod } from './support/vendor.js';
 
-jest.setTimeout(300_000);
+jest.setTimeout(900_000);
 
 /** An MCP server of transport stdio in one line of Node: its tool says what is in its environment. */
 const PROGRAM = `

@@ -9,12 +9,12 @@ import { boundToken, callPath, linkFor, runToken } from './support/gateway.js';
 import type { GatewayLink } from './support/gateway.js';
 import { eventually, kubectl, kubectlOk } from './support/install.js';
 import { finishedRun } from './support/mcp.js';
-import { claimed, createRun, ended, readRun } from './support/runs.js';
+import { createRun, ended, readRun, requestCancel, stepped } from './support/runs.js';
 import type { RunObject } from './support/runs.js';
 import { createTenant } from './support/tenant.js';
 import type { Tenant } from './support/tenant.js';
 
-jest.setTimeout(300_000);
+jest.setTimeout(900_000);
 
 const REVIEWS = 'boxwright_gateway_token_reviews_total';
 /** May mint any token, which is what a node cannot do. */
@@ -44,10 +44,10 @@ describe('tokens of runs', () => {
     await createRun(
       tenant,
       'worker',
-      '/tool shell {"command":"sleep 280","timeoutSeconds":600}\n/say I was left alone.',
+      '/tool shell {"command":"sleep 590","timeoutSeconds":600}\n/say I was left alone.',
       name,
     );
-    return claimed(tenant, name);
+    return stepped(tenant, name);
   }
 
   const path = (call: Parameters<typeof callPath>[2], run = victim) =>
@@ -73,7 +73,11 @@ describe('tokens of runs', () => {
     const other = await working('other');
     const otherToken = await runToken(tenant.namespace, other);
     const outcome = { reason: 'Completed', message: '', output: 'Forged.' };
-    const before = (await readRun(tenant, 'victim'))?.status;
+    // From here on only its end changes it.
+    const before = await eventually('the report of the victim stands in its status', async () => {
+      const status = (await readRun(tenant, 'victim'))?.status;
+      return (status?.transcript?.chunks ?? 0) > 0 ? status : undefined;
+    });
 
     const claim = { protocol: 1, podUid: victim.status?.claim?.podUid };
     const answers = [
@@ -87,7 +91,7 @@ describe('tokens of runs', () => {
       expect({ status, json }).toEqual({ status: 403, json: { error: 'the token belongs to another run' } });
     }
     expect((await readRun(tenant, 'victim'))?.status).toEqual(before);
-    await cancel('other');
+    await requestCancel(tenant, 'other');
   });
 
   test.each([
@@ -186,11 +190,6 @@ describe('tokens of runs', () => {
     const record = await finishedRun(tenant.apiKey, tenant.agentId('worker'), 'victim');
     expect(record.toolCalls).toHaveLength(1);
   });
-
-  async function cancel(name: string): Promise<void> {
-    const patch = ['patch', 'agentrun', name, '-n', tenant.namespace, '--type=merge'];
-    await kubectlOk([...patch, '-p', '{"spec":{"cancelRequested":true}}']);
-  }
 });
 
 const CHAT = { model: 'scripted', messages: [{ role: 'user', content: '/say late' }] };

@@ -4,13 +4,13 @@ import { eventually, getObject, kubectlOk } from './support/install.js';
 import { toolOk } from './support/mcp.js';
 import type { RunRecord } from './support/mcp.js';
 import { killContainer } from './support/node.js';
-import { claimed, createRun, ended, readRun } from './support/runs.js';
+import { claimed, createRun, ended, readRun, settled } from './support/runs.js';
 import { createTenant } from './support/tenant.js';
 import type { Tenant } from './support/tenant.js';
 import { startVendorPod } from './support/vendor.js';
 import type { VendorPod } from './support/vendor.js';
 
-jest.setTimeout(300_000);
+jest.setTimeout(900_000);
 
 describe('a runner that is lost', () => {
   let vendors: VendorPod;
@@ -37,8 +37,13 @@ describe('a runner that is lost', () => {
 
   /** All pods that a run ever had are one. */
   async function expectOnePod(run: string): Promise<void> {
-    const job = await getObject<{ status: { failed?: number; succeeded?: number } }>('job', run, tenant.namespace);
-    expect((job?.status.failed ?? 0) + (job?.status.succeeded ?? 0)).toBe(1);
+    // The Job controller counts later than the run ends.
+    const counted = await eventually(`the pod of ${run} is counted in its Job`, async () => {
+      const job = await getObject<{ status: { failed?: number; succeeded?: number } }>('job', run, tenant.namespace);
+      const pods = (job?.status.failed ?? 0) + (job?.status.succeeded ?? 0);
+      return pods > 0 ? pods : undefined;
+    });
+    expect(counted).toBe(1);
     const pods = ['get', 'pods', '-n', tenant.namespace, '-l', `boxwright.dev/run=${run}`, '-o', 'name'];
     expect((await kubectlOk(pods)).trim().split('\n')).toHaveLength(1);
   }
@@ -69,8 +74,8 @@ describe('a runner that is lost', () => {
       reason: 'RunnerFailed',
       message: expect.stringContaining('The runner ended without a result (exit code 137).'),
     });
-    const settled = await usageFinal('in-a-tool');
-    expect(settled.status?.usage).toMatchObject({ steps: 2, inputTokens: 600, outputTokens: 40 });
+    const { status } = await settled(tenant, 'in-a-tool');
+    expect(status?.usage).toMatchObject({ steps: 2, inputTokens: 600, outputTokens: 40 });
     expect((await record('in-a-tool')).toolCalls).toEqual([expect.objectContaining({ tool: 'shell', step: 1 })]);
     await expectOnePod('in-a-tool');
   });
@@ -85,7 +90,7 @@ describe('a runner that is lost', () => {
 
     const over = await ended(tenant, 'in-a-call');
     expect(over.status).toMatchObject({ phase: 'error', reason: 'RunnerFailed' });
-    const { status } = await usageFinal('in-a-call');
+    const { status } = await settled(tenant, 'in-a-call');
     expect(status?.openCall).toBeUndefined();
     expect(status?.usage).toMatchObject({ steps: 0, outputTokens: 128_000 });
     const [request, ...more] = await vendors.seen('in-a-call');
@@ -110,12 +115,5 @@ describe('a runner that is lost', () => {
   function record(run: string) {
     const agentId = tenant.agentId('worker');
     return toolOk<RunRecord>(tenant.apiKey, 'get_run', { agentId, runId: run, includeToolCalls: true });
-  }
-
-  function usageFinal(run: string) {
-    return eventually(`the usage of ${run} is final`, async () => {
-      const found = await readRun(tenant, run);
-      return found?.status?.usageFinal === true ? found : undefined;
-    });
   }
 });

@@ -5,7 +5,7 @@ import { callTool, finishedRun, toolOk } from './support/mcp.js';
 import { createTenant } from './support/tenant.js';
 import type { Tenant } from './support/tenant.js';
 
-jest.setTimeout(300_000);
+jest.setTimeout(900_000);
 
 interface ScheduleRecord {
   slug: string;
@@ -34,7 +34,7 @@ describe('tools on a live install', () => {
       agentId,
       name: 'Soon',
       body: '/say The time has come.',
-      runAt: new Date(Date.now() + 6_000).toISOString(),
+      runAt: new Date(Date.now() + 15_000).toISOString(),
     });
     expect(schedule).toMatchObject({ slug: 'soon', enabled: true, lastRunAt: null });
 

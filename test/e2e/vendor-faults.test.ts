@@ -2,7 +2,7 @@
 import { jest } from '@jest/globals';
 import { eventually, kubectlOk } from './support/install.js';
 import { finishedRun } from './support/mcp.js';
-import { createRun, ended } from './support/runs.js';
+import { createRun, settled } from './support/runs.js';
 import type { RunObject } from './support/runs.js';
 import { createTenant } from './support/tenant.js';
 import type { Tenant } from './support/tenant.js';
@@ -10,7 +10,7 @@ import { startVendorPod, VENDOR_KEY } from './support/vendor.js';
 import type { VendorPod } from './support/vendor.js';
 import type { ScriptedAnswer } from './support/vendor-process.js';
 
-jest.setTimeout(300_000);
+jest.setTimeout(900_000);
 
 interface FaultCase {
   name: string;
@@ -26,17 +26,15 @@ interface FaultCase {
 const usage = { input: 100, output: 10 };
 const busy: ScriptedAnswer = { fault: 'status', status: 500, message: 'Internal error' };
 const look: ScriptedAnswer = { calls: [{ tool: 'list', input: {} }], usage };
+const failed = (message: unknown) => ({ phase: 'error', reason: 'ModelError', message });
 
 const CASES: FaultCase[] = [
   {
     name: 'unauthorised',
     answers: [{ fault: 'status', status: 401, message: `invalid key ${VENDOR_KEY}` }],
-    status: {
-      phase: 'error',
-      reason: 'ModelError',
-      message:
-        'anthropic answered HTTP 401: invalid key [redacted]. Check key ANTHROPIC_API_KEY of Secret models in namespace bw-e2e-faults: it may be wrong, or without access to this model.',
-    },
+    status: failed(
+      'anthropic answered HTTP 401: invalid key [redacted]. Check key ANTHROPIC_API_KEY of Secret models in namespace bw-e2e-faults: it may be wrong, or without access to this model.',
+    ),
     calls: 1,
     usage: 'none',
   },
@@ -53,53 +51,49 @@ const CASES: FaultCase[] = [
   {
     name: 'slow-down-for-an-hour',
     answers: [{ fault: 'status', status: 429, message: 'Slow down.', retryAfter: '3600' }],
-    status: {
-      phase: 'error',
-      reason: 'ModelError',
-      message: 'anthropic answered HTTP 429: Slow down. It asks to wait 3600 seconds.',
-    },
+    status: failed('anthropic answered HTTP 429: Slow down. It asks to wait 3600 seconds.'),
     calls: 1,
     usage: 'none',
   },
   {
     name: 'broken',
     answers: [busy],
-    status: { phase: 'error', reason: 'ModelError', message: 'anthropic answered HTTP 500: Internal error.' },
+    status: failed('anthropic answered HTTP 500: Internal error.'),
     calls: 4,
     usage: 'none',
   },
   {
     name: 'cut',
     answers: [{ fault: 'cut' }],
-    status: { phase: 'error', reason: 'ModelError', message: 'The model broke its answer off.' },
+    status: failed('The model broke its answer off.'),
     calls: 1,
     usage: 'reservation',
   },
   {
     name: 'reset',
     answers: [{ fault: 'reset' }],
-    status: { phase: 'error', reason: 'ModelError', message: expect.stringMatching(/^anthropic gave no answer \(/) },
+    status: failed(expect.stringMatching(/^anthropic gave no answer \(/)),
     calls: 1,
     usage: 'reservation',
   },
   {
     name: 'invalid-json',
     answers: [{ fault: 'invalid-json' }],
-    status: { phase: 'error', reason: 'ModelError', message: 'anthropic answered something that is not JSON.' },
+    status: failed('anthropic answered something that is not JSON.'),
     calls: 1,
     usage: 'reservation',
   },
   {
     name: 'empty',
     answers: [{ fault: 'empty' }],
-    status: { phase: 'error', reason: 'ModelError', message: 'anthropic answered nothing.' },
+    status: failed('anthropic answered nothing.'),
     calls: 1,
     usage: 'reservation',
   },
   {
     name: 'after-a-step',
     answers: [look, { fault: 'status', status: 400, message: 'prompt is too long' }],
-    status: { phase: 'error', reason: 'ModelError', message: 'anthropic answered HTTP 400: prompt is too long.' },
+    status: failed('anthropic answered HTTP 400: prompt is too long.'),
     calls: 2,
     usage: { steps: 1, inputTokens: 100, outputTokens: 10 },
   },
@@ -137,7 +131,7 @@ describe('vendors that fail', () => {
     }
 
     for (const one of CASES) {
-      const run = await final(tenant, one.name);
+      const run = await settled(tenant, one.name);
       expect({ name: one.name, status: run.status }).toMatchObject({ name: one.name, status: one.status });
       const calls = (await vendors.seen(one.name)).length;
       expect({ name: one.name, calls }).toEqual({ name: one.name, calls: one.calls });
@@ -159,7 +153,7 @@ describe('vendors that fail', () => {
     );
     await createRun(tenant, 'local', 'Go. [case:odd-arguments]', 'odd-arguments');
 
-    const run = await final(tenant, 'odd-arguments');
+    const run = await settled(tenant, 'odd-arguments');
 
     expect(run.status).toMatchObject({ phase: 'done', reason: 'Completed', output: 'I gave up.' });
     expect(run.status?.usage).toMatchObject({ steps: 4, inputTokens: 400, outputTokens: 40 });
@@ -179,7 +173,7 @@ describe('vendors that fail', () => {
     const refused = await eventually('the wrong key is used', async () => {
       const name = `wrong-key-${(attempt += 1)}`;
       await createRun(tenant, 'local', 'Go. [case:wrong-key]', name);
-      const run = await final(tenant, name);
+      const run = await settled(tenant, name);
       return run.status?.phase === 'error' ? run : undefined;
     });
     expect(refused.status).toMatchObject({
@@ -193,19 +187,10 @@ describe('vendors that fail', () => {
     await eventually('the right key is used', async () => {
       const name = `right-key-${(attempt += 1)}`;
       await createRun(tenant, 'local', 'Go. [case:wrong-key]', name);
-      return (await final(tenant, name)).status?.phase === 'done';
+      return (await settled(tenant, name)).status?.phase === 'done';
     });
   });
 });
-
-/** The run once it has ended and its usage will not change any more. */
-async function final(tenant: Tenant, name: string): Promise<RunObject> {
-  await ended(tenant, name);
-  return eventually(`the usage of ${name} is final`, async () => {
-    const run = await ended(tenant, name);
-    return run.status?.usageFinal === true ? run : undefined;
-  });
-}
 
 function expectUsage({ name, usage: expected }: FaultCase, run: RunObject): void {
   const { steps, inputTokens = 0, outputTokens } = run.status?.usage ?? {};

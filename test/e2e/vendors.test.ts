@@ -10,13 +10,13 @@ import type { GatewayLink } from './support/gateway.js';
 import { eventually, kubectlOk } from './support/install.js';
 import { finishedRun } from './support/mcp.js';
 import { wordsInMemory } from './support/node.js';
-import { claimed, createRun, ended, readRun } from './support/runs.js';
+import { claimed, createRun, ended, requestCancel, settled, stepped } from './support/runs.js';
 import { createTenant } from './support/tenant.js';
 import type { Tenant } from './support/tenant.js';
 import { MODELS, startVendorPod, VENDOR_KEY } from './support/vendor.js';
 import type { VendorPod } from './support/vendor.js';
 
-jest.setTimeout(300_000);
+jest.setTimeout(900_000);
 
 type Model = (typeof MODELS)[number];
 
@@ -152,8 +152,7 @@ describe('models of vendors', () => {
     expect(await inMemory('runner')).toEqual(['[case:searched]', 'in-tools']);
     expect(await inMemory('tools')).toEqual(['in-tools']);
 
-    const cancel = ['patch', 'agentrun', 'searched', '-n', tenant.namespace, '--type=merge'];
-    await kubectlOk([...cancel, '-p', '{"spec":{"cancelRequested":true}}']);
+    await requestCancel(tenant, 'searched');
     await ended(tenant, 'searched');
     const run = await finishedRun(tenant.apiKey, tenant.agentId('on-anthropic'), 'searched');
     expect(run.toolCalls?.[0]?.result).toContain('HOME=/workspace');
@@ -178,12 +177,8 @@ describe('models of vendors', () => {
     }
 
     for (const one of MODELS) {
-      const run = await claimed(tenant, name(one));
       // One call in flight a run: the first one is over when it is counted.
-      await eventually(
-        'the first answer is counted',
-        async () => (await readRun(tenant, name(one)))?.status?.usage?.steps,
-      );
+      const run = await stepped(tenant, name(one));
       const link = await linkFor(run);
       const fetch = throughGateway(link, await runToken(tenant.namespace, run));
       const version = one.provider === 'google' ? 'v1beta' : 'v1';
@@ -199,12 +194,11 @@ describe('models of vendors', () => {
         text: 'Streamed.',
       });
       await link.close();
-      const cancel = ['patch', 'agentrun', name(one), '-n', tenant.namespace, '--type=merge'];
-      await kubectlOk([...cancel, '-p', '{"spec":{"cancelRequested":true}}']);
+      await requestCancel(tenant, name(one));
     }
 
     for (const one of MODELS) {
-      const run = await ended(tenant, name(one));
+      const run = await settled(tenant, name(one));
       expect(run.status).toMatchObject({ phase: 'cancelled', reason: 'Cancelled' });
       expect((await vendors.seen(name(one))).map((seen) => seen.streamed)).toEqual([false, true]);
       expect(run.status?.usage).toEqual(usageOf(one.provider, [first, streamed]));

@@ -61,7 +61,7 @@ export async function getObject<T>(kind: string, name: string, namespace?: strin
 export async function eventually<T>(
   what: string,
   read: () => Promise<T | undefined | false>,
-  boundMs = 120_000,
+  boundMs = 240_000,
 ): Promise<T> {
   const end = Date.now() + boundMs;
   let last: unknown;

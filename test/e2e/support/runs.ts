@@ -15,6 +15,7 @@ export interface RunObject {
     claim?: { podName: string; podUid: string; gatewayPod: string; epoch: number };
     usage?: { steps: number; inputTokens: number; outputTokens: number; totalTokens: number; costUsd?: string };
     usageFinal?: boolean;
+    transcript?: { chunks: number };
     openCall?: { inputTokens: number; outputTokens: number; costUsd?: string };
   };
 }
@@ -41,11 +42,33 @@ export function ended(tenant: Tenant, name: string): Promise<RunObject> {
   });
 }
 
+/** The run once it has ended and its usage will not change any more. */
+export function settled(tenant: Tenant, name: string): Promise<RunObject> {
+  return eventually(`run ${name} has ended and its usage is final`, async () => {
+    const run = await readRun(tenant, name);
+    return run?.status?.usageFinal === true ? run : undefined;
+  });
+}
+
+/** Asks for the end of a run as a person does with kubectl; `as` are more arguments, such as who asks. */
+export async function requestCancel(tenant: Tenant, name: string, as: readonly string[] = []): Promise<void> {
+  const patch = ['patch', 'agentrun', name, '-n', tenant.namespace, '--type=merge'];
+  await kubectlOk([...as, ...patch, '-p', '{"spec":{"cancelRequested":true}}']);
+}
+
 /** The run once a pod has claimed it. */
 export function claimed(tenant: Tenant, name: string): Promise<RunObject> {
   return eventually(`run ${name} is claimed`, async () => {
     const run = await readRun(tenant, name);
     return run?.status?.claim === undefined ? undefined : run;
+  });
+}
+
+/** The run once a model has answered and the step is counted. */
+export function stepped(tenant: Tenant, name: string): Promise<RunObject> {
+  return eventually(`run ${name} has made a step`, async () => {
+    const run = await readRun(tenant, name);
+    return (run?.status?.usage?.steps ?? 0) > 0 ? run : undefined;
   });
 }
 
