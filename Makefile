@@ -83,7 +83,7 @@ chaos: deps ## Kills pods, API server and etcd of the cluster of make up while w
 	node hack/run-ts.mjs test/chaos/main.ts
 
 .PHONY: bench
-bench: deps ## Measures webhooks, a burst of 5,000 runs and a flood of 100,000 hits on an API server of its own: BENCH=webhook|burst|flood.
+bench: deps ## Measures webhooks, MCP reads, a burst of 5,000 runs and a flood of 100,000 hits on an API server of its own: BENCH=webhook|mcp|burst|flood.
 	$(CLUSTER_SH) tools >/dev/null
 	node hack/run-ts.mjs test/bench/main.ts
 

@@ -1,119 +1,110 @@
 /**
  * Webhooks against raw creates of the same object on the same API server, in turns (DESIGN 4: an accepted hit is one
- * create). Only the ratio of a pair counts: both have the same minute of the same machine. Controller and gateway are
- * stopped, so that nothing works on the runs meanwhile.
+ * create). Controller and gateway are stopped, so that nothing works on the runs meanwhile.
  */
-import { readFile } from 'node:fs/promises';
-import { newRunName } from '../../src/api/ulid.js';
 import { AgentRuns } from '../../src/api/v1alpha1/agent-run.js';
 import type { AgentRun } from '../../src/api/v1alpha1/agent-run.js';
-import { inParallel } from '../builders/fake-node.js';
 import { Installation } from '../builders/installation.js';
+import { round, undiciClient } from './load.js';
+import type { LoadClient, LoadRequest } from './load.js';
+import { compare } from './pairs.js';
+import type { Row } from './pairs.js';
 
-const AT_ONCE = 16;
-const PAIRS = 5;
-/** All phases together stay below the backlog budget of the agent. */
-const REQUESTS = 400;
-const WARM_UP = 100;
-const NAMESPACE = 'bw-bench';
-
-export interface Phase {
-  perSecond: number;
-  p50: number;
-  p99: number;
-}
+const LEVELS = [
+  { atOnce: 1, agent: 'ada' },
+  { atOnce: 16, agent: 'bob' },
+  { atOnce: 64, agent: 'cleo' },
+];
+/** Of one phase; all phases together stay below the backlog budgets of agents, Boxes and the installation (DESIGN 8). */
+const REQUESTS = 350;
+const WARM_UP = 50;
+/** Raw creates go to a Box of their own: its runs take no place in the budget of the hits. */
+const BOXES = ['bench', 'raw'];
 
 export interface WebhookReport {
-  pairs: { raw: Phase; hits: Phase; ratio: number }[];
-  /** Hits a second by raw creates a second. */
-  ratio: { median: number; min: number; max: number };
-  /** Of the api process, for one hit; following what both phases create is in it. */
-  cpuMs: number;
+  rows: Row[];
   /** Requests to the API server for one hit. */
   requestsPerHit: number;
 }
 
-export async function runWebhookBench({ say }: { say: (line: string) => void }): Promise<WebhookReport> {
+export interface BenchContext {
+  clients: readonly LoadClient[];
+  say: (line: string) => void;
+}
+
+export async function runWebhookBench(context: BenchContext): Promise<WebhookReport> {
   const installation = await Installation.start();
   try {
-    await installation.createBox({ name: 'bench', agents: ['ada'] });
-    const url = await installation.createTrigger('bench.ada', 'Hook');
+    for (const name of BOXES) await installation.createBox({ name, agents: LEVELS.map(({ agent }) => agent) });
+    const hits = new Map<string, LoadRequest>();
+    for (const { agent } of LEVELS) hits.set(agent, hitOf(await installation.createTrigger(`bench.${agent}`, 'Hook')));
     await installation.processes.controller.stop();
     await installation.processes.gateway.stop();
-    return await measure(installation, url, say);
+    return await measure(installation, hits, context);
   } finally {
     await installation.stop();
   }
 }
 
-async function measure(installation: Installation, url: string, say: (line: string) => void): Promise<WebhookReport> {
-  const { server, processes } = installation;
+function hitOf(url: string): LoadRequest {
   const body = JSON.stringify({ text: 'x'.repeat(700) });
-  const hit = async () => {
-    const response = await fetch(url, { method: 'POST', headers: { 'content-type': 'application/json' }, body });
-    await response.arrayBuffer();
-    if (response.status !== 202) throw new Error(`a hit was answered ${response.status}`);
-  };
-  await phase(WARM_UP, hit);
-  const { items } = await server.api.list(AgentRuns, { namespace: NAMESPACE });
-  const { spec, metadata } = items[0] as AgentRun;
-  const { labels = {}, finalizers = [] } = metadata;
-  const raw = async () => {
-    const name = newRunName('ada', Date.now());
-    const object = { namespace: NAMESPACE, name, labels, finalizers };
-    await server.api.create(AgentRuns, {
-      apiVersion: 'boxwright.dev/v1alpha1',
-      kind: 'AgentRun',
-      metadata: object,
-      spec,
-    });
-  };
-  await phase(WARM_UP, raw);
+  return { url, method: 'POST', headers: { 'content-type': 'application/json' }, body, status: 202 };
+}
 
-  const requests = () =>
-    processes.api.metric('boxwright_kube_requests_total', { resource: 'agentruns', verb: 'create' });
-  const [requestsBefore, cpuBefore] = [await requests(), await cpuMs(processes.api.pid)];
-  const pairs: WebhookReport['pairs'] = [];
-  for (let pair = 1; pair <= PAIRS; pair++) {
-    const pairOf = { raw: await phase(REQUESTS, raw), hits: await phase(REQUESTS, hit) };
-    const ratio = round(pairOf.hits.perSecond / pairOf.raw.perSecond);
-    pairs.push({ ...pairOf, ratio });
-    say(`pair ${pair}: raw ${pairOf.raw.perSecond}/s, webhook ${pairOf.hits.perSecond}/s, ratio ${ratio}`);
+async function measure(
+  installation: Installation,
+  hits: ReadonlyMap<string, LoadRequest>,
+  { clients, say }: BenchContext,
+): Promise<WebhookReport> {
+  const { api } = installation.processes;
+  const requests = () => api.metric('boxwright_kube_requests_total', { resource: 'agentruns' });
+  const rows: Row[] = [];
+  let [asked, sent] = [0, 0];
+  for (const { atOnce, agent } of LEVELS) {
+    const hit = hits.get(agent) as LoadRequest;
+    await undiciClient.send(hit, { requests: WARM_UP, atOnce });
+    const raw = await rawCreate(installation, agent);
+    for (const client of clients) await client.send(raw, { requests: WARM_UP, atOnce });
+    const load = { requests: REQUESTS, atOnce };
+    const limits = clients.map((client) => [`raw ${client.name}`, () => client.send(raw, load)] as const);
+    const ours = async () => {
+      const before = await requests();
+      const phase = await undiciClient.send(hit, load).catch((error: unknown) => withOutcomes(api, error));
+      asked += (await requests()) - before;
+      sent += REQUESTS;
+      return phase;
+    };
+    const compared = { what: 'webhook', pid: api.pid, ours, limits: Object.fromEntries(limits), ...load };
+    rows.push(await compare(compared, say));
   }
-  const ratios = pairs.map(({ ratio }) => ratio).sort((a, b) => a - b);
-  const hits = PAIRS * REQUESTS;
+  return { rows, requestsPerHit: round(asked / sent) };
+}
+
+/** A hit that is turned away does not tell its caller why; the metric does. */
+async function withOutcomes(api: Installation['processes']['api'], cause: unknown): Promise<never> {
+  const samples = await api.samples('boxwright_webhook_calls_total');
+  const outcomes = samples.map(({ labels, value }) => `${labels['outcome'] ?? ''} ${value}`).join(', ');
+  throw new Error(`a hit failed; calls by outcome: ${outcomes}`, { cause });
+}
+
+/** The create of a run as a hit makes it, by another name. */
+async function rawCreate({ server }: Installation, agent: string): Promise<LoadRequest> {
+  const { items } = await server.api.list(AgentRuns, { namespace: 'bw-bench' });
+  const { apiVersion, kind, spec, metadata } = items.find((run) => run.spec.agent === agent) as AgentRun;
+  const { labels, annotations, finalizers } = metadata;
+  const object = { apiVersion, kind, metadata: { namespace: 'bw-raw', name: '{name}', labels, annotations, finalizers }, spec }; // prettier-ignore
   return {
-    pairs,
-    ratio: { median: ratios[Math.floor(PAIRS / 2)] ?? 0, min: ratios[0] ?? 0, max: ratios.at(-1) ?? 0 },
-    cpuMs: round(((await cpuMs(processes.api.pid)) - cpuBefore) / hits),
-    requestsPerHit: round(((await requests()) - requestsBefore) / hits),
+    url: `${server.connection.server}/apis/boxwright.dev/v1alpha1/namespaces/bw-raw/agentruns`,
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(object),
+    status: 201,
+    tls: installationTls(server),
   };
 }
 
-async function phase(count: number, act: () => Promise<void>): Promise<Phase> {
-  const times: number[] = [];
-  const started = performance.now();
-  await inParallel(
-    Array.from({ length: count }),
-    async () => {
-      const begun = performance.now();
-      await act();
-      times.push(performance.now() - begun);
-    },
-    AT_ONCE,
-  );
-  const seconds = (performance.now() - started) / 1000;
-  times.sort((a, b) => a - b);
-  const at = (share: number) => round(times[Math.floor(times.length * share)] ?? 0);
-  return { perSecond: round(count / seconds), p50: at(0.5), p99: at(0.99) };
-}
-
-/** CPU time of a process in milliseconds; its clock ticks every 10. */
-async function cpuMs(pid: number): Promise<number> {
-  const fields = (await readFile(`/proc/${pid}/stat`, 'utf8')).replace(/^.*\) /, '').split(' ');
-  return (Number(fields[11]) + Number(fields[12])) * 10;
-}
-
-function round(value: number): number {
-  return Math.round(value * 1000) / 1000;
+/** The certificates with which the product's processes reach the API server. */
+export function installationTls({ connection }: Installation['server']) {
+  const { ca = '', cert = '', key = '' } = connection;
+  return { ca, cert, key };
 }

@@ -152,13 +152,19 @@ export class Installation {
     return (await this.tool<{ url: string }>('upsert_trigger', { agentId, name, body: '/say done' })).url;
   }
 
-  /** A tool call that must succeed. */
-  async tool<T>(name: string, args: object): Promise<T> {
-    const response = await fetch(`http://127.0.0.1:${this.#apiPort}/api/mcp/account`, {
-      method: 'POST',
+  /** The POST of a tool call. */
+  toolRequest(name: string, args: object): { url: string; headers: Record<string, string>; body: string } {
+    return {
+      url: `http://127.0.0.1:${this.#apiPort}/api/mcp/account`,
       headers: { authorization: `Bearer ${this.#apiKey}`, 'content-type': 'application/json' },
       body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name, arguments: args } }),
-    });
+    };
+  }
+
+  /** A tool call that must succeed. */
+  async tool<T>(name: string, args: object): Promise<T> {
+    const { url, headers, body } = this.toolRequest(name, args);
+    const response = await fetch(url, { method: 'POST', headers, body });
     const { result } = (await response.json()) as { result: { isError?: boolean; structuredContent: T } };
     if (result.isError === true) throw new Error(`${name}: ${JSON.stringify(result)}`);
     return result.structuredContent;

@@ -1,0 +1,3 @@
+module boxwright.dev/bench-client
+
+go 1.25.0
