@@ -1,7 +1,7 @@
 /** Single objects by name, each read at most once in a while: nothing of them is watched or listed. */
 import type { KubeObject, ResourceType } from '../api/meta.js';
 import { objectKey } from '../api/meta.js';
-import { isNotFound } from '../kube/errors.js';
+import { orUndefined } from '../kube/errors.js';
 import type { KubeApi, ObjectRef } from '../kube/types.js';
 import type { Clock } from '../runtime/clock.js';
 
@@ -36,11 +36,6 @@ export class CachedReads<T extends KubeObject> {
   }
 
   async #read(ref: ObjectRef): Promise<T | undefined> {
-    try {
-      return await this.api.get(this.type, ref);
-    } catch (error) {
-      if (isNotFound(error)) return undefined;
-      throw error;
-    }
+    return await orUndefined(this.api.get(this.type, ref));
   }
 }

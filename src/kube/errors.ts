@@ -116,3 +116,13 @@ export function withoutValues(message: string): string {
 function isTypeName(value: string): boolean {
   return ['"string"', '"integer"', '"number"', '"boolean"', '"object"', '"array"', '"null"'].includes(value);
 }
+
+/** A read where "not there" is an answer: undefined. */
+export async function orUndefined<T>(read: Promise<T>): Promise<T | undefined> {
+  try {
+    return await read;
+  } catch (error) {
+    if (isNotFound(error)) return undefined;
+    throw error;
+  }
+}

@@ -2,7 +2,7 @@
 import type { LeaseRecord, LeaseStore } from '../runtime/leader-elector.js';
 import { Leases } from './core-types.js';
 import type { Lease } from './core-types.js';
-import { isNotFound } from './errors.js';
+import { orUndefined } from './errors.js';
 import type { KubeApi, ObjectRef } from './types.js';
 
 export function createLeaseStore(
@@ -11,12 +11,8 @@ export function createLeaseStore(
 ): LeaseStore {
   return {
     async read(signal) {
-      try {
-        return toRecord(await api.get(Leases, ref, { signal }));
-      } catch (error) {
-        if (isNotFound(error)) return undefined;
-        throw error;
-      }
+      const lease = await orUndefined(api.get(Leases, ref, { signal }));
+      return lease === undefined ? undefined : toRecord(lease);
     },
     async create(record, signal) {
       return toRecord(await api.create(Leases, toLease(ref, record), { signal }));

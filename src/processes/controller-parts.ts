@@ -35,7 +35,7 @@ import { createTotalsController } from '../controllers/totals/controller.js';
 import { Folder } from '../controllers/totals/fold.js';
 import { claimInformer, storageClassInformer } from '../controllers/workspace-volume/views.js';
 import { createWorkspaceController } from '../controllers/workspace/controller.js';
-import { isNotFound } from '../kube/errors.js';
+import { orUndefined } from '../kube/errors.js';
 import type { Cache, Informer, InformerOptions, KubeApi } from '../kube/types.js';
 import type { Logger } from '../observability/logger.js';
 import type { Clock } from '../runtime/clock.js';
@@ -170,10 +170,6 @@ async function workspaceOf(
 ): Promise<string | undefined> {
   const known = boxes.get(name);
   if (known !== undefined) return known.spec.workspace;
-  try {
-    return (await api.get(Boxes, { name }, { signal })).spec.workspace;
-  } catch (error) {
-    if (isNotFound(error)) return undefined;
-    throw error;
-  }
+  const live = await orUndefined(api.get(Boxes, { name }, { signal }));
+  return live?.spec.workspace;
 }

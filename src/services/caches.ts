@@ -18,7 +18,7 @@ import { APIKeys } from '../api/v1alpha1/api-key.js';
 import { Boxes } from '../api/v1alpha1/box.js';
 import { Connectors } from '../api/v1alpha1/connector.js';
 import { Workspaces } from '../api/v1alpha1/workspace.js';
-import { isNotFound } from '../kube/errors.js';
+import { orUndefined } from '../kube/errors.js';
 import type { Cache, Informer, InformerOptions, KubeApi } from '../kube/types.js';
 import {
   projectAgent,
@@ -255,16 +255,6 @@ function target(
 export function isCommitted({ Agent }: Pick<ApiCaches, 'Agent'>, agent: AgentView): boolean {
   const cached = Agent.get(`${agent.namespace}/${agent.name}`);
   return isInstalled(cached?.uid === agent.uid ? cached : agent, (name) => Agent.get(`${agent.namespace}/${name}`));
-}
-
-/** A read where "not there" is an answer. */
-export async function orUndefined<T>(read: Promise<T>): Promise<T | undefined> {
-  try {
-    return await read;
-  } catch (error) {
-    if (isNotFound(error)) return undefined;
-    throw error;
-  }
 }
 
 /** For {@link StartRunDeps.lastOfSession}: acceptance of the newest run of a session that the cache knows. */

@@ -2,8 +2,7 @@
 import { ANNOTATION_REQUESTED_BY } from '../api/labels.js';
 import { Agents } from '../api/v1alpha1/agent.js';
 import type { Agent } from '../api/v1alpha1/agent.js';
-import { isConflict, isNotFound } from '../kube/errors.js';
-import { orUndefined } from './caches.js';
+import { isConflict, isNotFound, orUndefined } from '../kube/errors.js';
 import type { Caller } from './key-check.js';
 import { AGENT_NOT_FOUND, kubeCall, refuseGitOps } from './scope.js';
 import type { ScopeDeps } from './scope.js';

@@ -2,8 +2,9 @@
 import { hashOfApiKey, isKeyValid } from '../api/api-key-validity.js';
 import { APIKeys } from '../api/v1alpha1/api-key.js';
 import type { KubeApi } from '../kube/types.js';
+import { orUndefined } from '../kube/errors.js';
 import type { Clock } from '../runtime/clock.js';
-import { INDEX, orUndefined } from './caches.js';
+import { INDEX } from './caches.js';
 import type { ApiCaches } from './caches.js';
 import { projectApiKey } from './views.js';
 import type { ApiKeyView } from './views.js';

@@ -6,6 +6,7 @@ import { QUEUE_REASONS, RUN_REASONS } from '../api/reasons.js';
 import type { AgentRef } from '../api/names.js';
 import { AgentRuns, MAX_MESSAGE_BYTES } from '../api/v1alpha1/agent-run.js';
 import type { AgentRun } from '../api/v1alpha1/agent-run.js';
+import { orUndefined } from '../kube/errors.js';
 import type { RunEvent } from '../protocol/run.js';
 import type { Clock } from '../runtime/clock.js';
 import { readTranscript } from '../transcript/chunk-store.js';
@@ -19,7 +20,7 @@ import {
 } from './archived-runs.js';
 import { backlogError } from './backlog-budget.js';
 import type { BacklogScope } from './backlog-budget.js';
-import { INDEX, orUndefined } from './caches.js';
+import { INDEX } from './caches.js';
 import type { Caller } from './key-check.js';
 import {
   DNS_LABEL,

@@ -2,7 +2,7 @@
 import { ANNOTATION_REQUESTED_BY } from '../api/labels.js';
 import { AgentSkills, MAX_SKILL_BYTES, MAX_SKILL_FILES, MAX_SKILL_FILE_BYTES } from '../api/v1alpha1/agent-skill.js';
 import type { AgentSkill } from '../api/v1alpha1/agent-skill.js';
-import { isConflict } from '../kube/errors.js';
+import { isConflict, orUndefined } from '../kube/errors.js';
 import { isoNow } from '../runtime/clock.js';
 import { DamagedArchiveError, decodeContent, encodingOf, packFiles, pageOf, unpackFiles } from '../skills/archive.js';
 import type { Encoding } from '../skills/archive.js';
@@ -10,7 +10,6 @@ import { hasFrontMatter } from '../skills/skill-md.js';
 import { folderAndFile, skillPathProblem } from '../skills/skill-path.js';
 import { createChild, deleteChild, newChild, newSlug, passBarrier, textsToCreate } from './agent-children.js';
 import type { ChildDeps } from './agent-children.js';
-import { orUndefined } from './caches.js';
 import type { Caller } from './key-check.js';
 import { findAgent, findSkill, kubeCall, refuseGitOps, skillsOf, slugNotFound } from './scope.js';
 import type { ScopeDeps } from './scope.js';

@@ -6,7 +6,7 @@ import type { Resource } from '../api/meta.js';
 import { isTerminal } from '../api/run-status.js';
 import { AgentRunChunks, MAX_CHUNKS, type AgentRunChunk } from '../api/v1alpha1/agent-run-chunk.js';
 import type { AgentRun } from '../api/v1alpha1/agent-run.js';
-import { isAlreadyExists, isNotFound } from '../kube/errors.js';
+import { isAlreadyExists, orUndefined } from '../kube/errors.js';
 import type { KubeApi } from '../kube/types.js';
 import type { RunEvent } from '../protocol/run.js';
 import { DamagedChunkError, decodeChunk, type EncodedChunk } from './codec.js';
@@ -80,13 +80,9 @@ export async function readChunk(
   owner: TranscriptOwner,
   seq: number,
 ): Promise<StoredChunk | undefined> {
-  try {
-    const chunk = await api.get(AgentRunChunks, { namespace: owner.namespace, name: chunkName(owner.name, seq) });
-    return chunk.spec.runUid === owner.uid ? chunk : undefined;
-  } catch (error) {
-    if (isNotFound(error)) return undefined;
-    throw error;
-  }
+  const ref = { namespace: owner.namespace, name: chunkName(owner.name, seq) };
+  const chunk = await orUndefined(api.get(AgentRunChunks, ref));
+  return chunk?.spec.runUid === owner.uid ? chunk : undefined;
 }
 
 export type TranscriptState = NonNullable<NonNullable<AgentRun['status']>['transcript']>['state'];

@@ -102,6 +102,17 @@ describe('tools on a live install', () => {
       schedules: [{ slug: 'soon', enabled: false }],
       triggers: [{ slug: 'inbox', enabled: true, fireCount: 0 }],
     });
+
+    await eventually('the controller has counted the install', async () => {
+      const columns = 'custom-columns=NAMESPACE:.metadata.namespace,INSTALLS:.status.installs';
+      const lines = await kubectlOk(['get', 'agenttemplates', '-A', '--no-headers', '-o', columns]);
+      return /^bw-ws-e2e-tools +1$/m.test(lines);
+    });
+    const name = copy?.agentId.slice(tenant.box.length + 1) ?? '';
+    await eventually('the agent does not stand for an uncounted install any more', async () => {
+      const agent = await getObject<{ metadata: { annotations?: object } }>('agent', name, tenant.namespace);
+      return agent !== undefined && !('boxwright.dev/uncounted-install' in (agent.metadata.annotations ?? {}));
+    });
   });
 
   test('delete_agent takes everything of the agent along, at once for every tool', async () => {

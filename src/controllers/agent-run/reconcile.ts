@@ -10,7 +10,7 @@ import type { ResourceType } from '../../api/meta.js';
 import { Agents } from '../../api/v1alpha1/agent.js';
 import { BoxSpec } from '../../api/v1alpha1/box.js';
 import { Jobs, Nodes, Pods } from '../../kube/core-types.js';
-import { isNotFound } from '../../kube/errors.js';
+import { isNotFound, orUndefined } from '../../kube/errors.js';
 import type { ObjectRef } from '../../kube/types.js';
 import type { ReconcileResult } from '../../runtime/controller.js';
 import { describeEmpty } from '../budget/empty-budgets.js';
@@ -326,12 +326,8 @@ export class RunReconciler {
   }
 
   async #liveUid(type: ResourceType, ref: ObjectRef, signal: AbortSignal): Promise<string | undefined> {
-    try {
-      return (await this.#deps.api.get(type, ref, { signal })).metadata.uid;
-    } catch (error) {
-      if (isNotFound(error)) return undefined;
-      throw error;
-    }
+    const live = await orUndefined(this.#deps.api.get(type, ref, { signal }));
+    return live?.metadata.uid;
   }
 }
 

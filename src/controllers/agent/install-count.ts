@@ -14,7 +14,7 @@ import { objectKey } from '../../api/meta.js';
 import { AgentTemplates, MAX_COUNTING } from '../../api/v1alpha1/agent-template.js';
 import type { AgentTemplate, CountedAgent } from '../../api/v1alpha1/agent-template.js';
 import { Agents } from '../../api/v1alpha1/agent.js';
-import { isConflict, isNotFound } from '../../kube/errors.js';
+import { isConflict, isNotFound, orUndefined } from '../../kube/errors.js';
 import type { KubeApi } from '../../kube/types.js';
 import { refOf } from '../common/finalizer.js';
 import type { AgentView } from '../common/informers.js';
@@ -81,12 +81,7 @@ async function readTemplate(
   ref: InstalledTemplate,
   signal: AbortSignal,
 ): Promise<AgentTemplate | undefined> {
-  try {
-    return await api.get(AgentTemplates, refOf(ref), { signal });
-  } catch (error) {
-    if (isNotFound(error)) return undefined;
-    throw error;
-  }
+  return await orUndefined(api.get(AgentTemplates, refOf(ref), { signal }));
 }
 
 /** Whether the agent waits to be counted, as the API server has it now. */

@@ -7,7 +7,7 @@ import type { InstallMark } from '../../api/installing.js';
 import { ANNOTATION_INSTALLING } from '../../api/labels.js';
 import { objectKey } from '../../api/meta.js';
 import { Agents } from '../../api/v1alpha1/agent.js';
-import { isConflict, isNotFound } from '../../kube/errors.js';
+import { isConflict, isNotFound, orUndefined } from '../../kube/errors.js';
 import type { Cache, DeleteOptions, KubeApi } from '../../kube/types.js';
 import type { Logger } from '../../observability/logger.js';
 import type { Clock } from '../../runtime/clock.js';
@@ -76,12 +76,7 @@ async function findFirst(
 ): Promise<Pick<AgentView, 'metadata'> | undefined> {
   const known = caches.agents.get(agentIndexValue(draft.metadata.namespace, first.name));
   if (known?.metadata.uid === first.uid) return known;
-  try {
-    return await api.get(Agents, refOf({ ...draft.metadata, name: first.name }), { signal });
-  } catch (error) {
-    if (isNotFound(error)) return undefined;
-    throw error;
-  }
+  return await orUndefined(api.get(Agents, refOf({ ...draft.metadata, name: first.name }), { signal }));
 }
 
 async function takeBack(

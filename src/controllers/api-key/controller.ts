@@ -8,7 +8,7 @@ import type { APIKey } from '../../api/v1alpha1/api-key.js';
 import type { Workspace } from '../../api/v1alpha1/workspace.js';
 import { Secrets } from '../../kube/core-types.js';
 import type { Secret } from '../../kube/core-types.js';
-import { isForbidden, isNotFound } from '../../kube/errors.js';
+import { isForbidden, orUndefined } from '../../kube/errors.js';
 import type { Cache, KubeApi } from '../../kube/types.js';
 import type { Logger } from '../../observability/logger.js';
 import type { Clock } from '../../runtime/clock.js';
@@ -80,16 +80,7 @@ async function currentVersion(
   signal: AbortSignal,
 ): Promise<APIKey | undefined> {
   if (cached.status?.hash !== undefined) return cached;
-  return await readOrAbsent(api.get(APIKeys, refOf(cached.metadata), { signal }));
-}
-
-async function readOrAbsent<T>(read: Promise<T>): Promise<T | undefined> {
-  try {
-    return await read;
-  } catch (error) {
-    if (isNotFound(error)) return undefined;
-    throw error;
-  }
+  return await orUndefined(api.get(APIKeys, refOf(cached.metadata), { signal }));
 }
 
 /** in a Workspace? -> key issued -> conditions. */
@@ -138,7 +129,7 @@ function apiKeySteps(deps: APIKeyDependencies): readonly APIKeyStep[] {
 /** First the Secret, then (by the engine, under the version that was read) the hash. False: the name is taken. */
 async function issueKey(deps: APIKeyDependencies, draft: APIKey, signal: AbortSignal): Promise<boolean> {
   const { api } = deps;
-  const existing = await readOrAbsent<Secret>(api.get(Secrets, refOf(draft.metadata), { signal }));
+  const existing = await orUndefined<Secret>(api.get(Secrets, refOf(draft.metadata), { signal }));
   const decision = decideIssue(draft, existing);
   if (decision.action === 'refuse') return false;
   const key = decision.action === 'adopt' ? decision.key : newApiKey(deps.random);

@@ -4,7 +4,7 @@ import { AgentRuns } from '../../api/v1alpha1/agent-run.js';
 import type { AgentRun } from '../../api/v1alpha1/agent-run.js';
 import { Agents } from '../../api/v1alpha1/agent.js';
 import type { ArchiveWriter } from '../../archive/types.js';
-import { isNotFound } from '../../kube/errors.js';
+import { orUndefined } from '../../kube/errors.js';
 import type { Cache, KubeApi } from '../../kube/types.js';
 import { sessionTitleOf } from '../../services/session-title.js';
 import { readFinished } from '../../transcript/chunk-store.js';
@@ -55,12 +55,12 @@ export class RunArchiver {
   async #agentStays(run: RunView, uid: string, signal: AbortSignal): Promise<boolean> {
     const ref = { ...refOf(run.metadata), name: run.spec.agent };
     const known = this.deps.agents.get(agentIndexValue(run.metadata.namespace, run.spec.agent));
-    const agent = known?.metadata.uid === uid ? known : await unlessGone(this.deps.api.get(Agents, ref, { signal }));
+    const agent = known?.metadata.uid === uid ? known : await orUndefined(this.deps.api.get(Agents, ref, { signal }));
     return agent?.metadata.uid === uid && agent.metadata.deletionTimestamp === undefined;
   }
 
   async #read(run: RunView, signal: AbortSignal): Promise<AgentRun | undefined> {
-    const live = await unlessGone(this.deps.api.get(AgentRuns, refOf(run.metadata), { signal }));
+    const live = await orUndefined(this.deps.api.get(AgentRuns, refOf(run.metadata), { signal }));
     return live?.metadata.uid === run.metadata.uid ? live : undefined;
   }
 
@@ -73,13 +73,4 @@ export class RunArchiver {
 
 function titleOf({ spec }: AgentRun): string | undefined {
   return spec.sessionTitle ?? (spec.message === undefined ? undefined : sessionTitleOf(spec.message));
-}
-
-async function unlessGone<T>(read: Promise<T>): Promise<T | undefined> {
-  try {
-    return await read;
-  } catch (error) {
-    if (isNotFound(error)) return undefined;
-    throw error;
-  }
 }

@@ -7,7 +7,7 @@ import { ANNOTATION_ADOPT } from '../../api/labels.js';
 import type { ObjectMeta } from '../../api/meta.js';
 import { Namespaces } from '../../kube/core-types.js';
 import type { Namespace } from '../../kube/core-types.js';
-import { isAlreadyExists, isNotFound } from '../../kube/errors.js';
+import { isAlreadyExists, orUndefined } from '../../kube/errors.js';
 import { ownedBy } from '../../kube/owner-references.js';
 import type { Cache, KubeApi } from '../../kube/types.js';
 import { findWorkloads } from './workloads.js';
@@ -102,12 +102,7 @@ export async function readNamespace(
   name: string,
   signal: AbortSignal,
 ): Promise<Namespace | undefined> {
-  try {
-    return await api.get(Namespaces, { name }, { signal });
-  } catch (error) {
-    if (isNotFound(error)) return undefined;
-    throw error;
-  }
+  return await orUndefined(api.get(Namespaces, { name }, { signal }));
 }
 
 async function repairMetadata(

@@ -7,7 +7,7 @@ import { KEYRING_ENTRY, KEYRING_SECRET, parseKeyring } from '../../api/keyring.j
 import type { Keyring } from '../../api/keyring.js';
 import { Secrets } from '../../kube/core-types.js';
 import type { Secret } from '../../kube/core-types.js';
-import { isNotFound } from '../../kube/errors.js';
+import { orUndefined } from '../../kube/errors.js';
 import type { KubeApi } from '../../kube/types.js';
 import type { Logger } from '../../observability/logger.js';
 import type { Clock } from '../../runtime/clock.js';
@@ -143,12 +143,7 @@ async function readSecret(
   name: string,
   signal: AbortSignal,
 ): Promise<Secret | undefined> {
-  try {
-    return await api.get(Secrets, { namespace, name }, { signal });
-  } catch (error) {
-    if (isNotFound(error)) return undefined;
-    throw error;
-  }
+  return await orUndefined(api.get(Secrets, { namespace, name }, { signal }));
 }
 
 /** Creates, or replaces the version that was read: of two writers the second starts again from what the first wrote. */

@@ -7,7 +7,7 @@
  * still there after the owner was read, so if anybody had counted it before, its UID would be in what was read; if
  * anybody counts it later, the version has moved and the write answers 409, and we begin again.
  */
-import type { KubeObject, Resource, ResourceType } from '../../api/meta.js';
+import type { Resource, ResourceType } from '../../api/meta.js';
 import { objectKey } from '../../api/meta.js';
 import { acceptedAt, boxOfNamespace, callersOf, childName } from '../../api/names.js';
 import { countedAt } from '../../api/budget.js';
@@ -20,7 +20,7 @@ import { Agents } from '../../api/v1alpha1/agent.js';
 import { Boxes } from '../../api/v1alpha1/box.js';
 import type { FoldedTotals } from '../../api/v1alpha1/common.js';
 import { Workspaces } from '../../api/v1alpha1/workspace.js';
-import { isConflict, isNotFound } from '../../kube/errors.js';
+import { isConflict, isNotFound, orUndefined } from '../../kube/errors.js';
 import type { KubeApi, ObjectRef } from '../../kube/types.js';
 import { refOf } from '../common/finalizer.js';
 
@@ -159,7 +159,7 @@ async function foldBatch(api: FoldApi, owner: FoldOwner, batch: readonly Waiter[
 }
 
 async function foldOnce(api: FoldApi, owner: FoldOwner, batch: readonly Waiter[], signal: AbortSignal): Promise<void> {
-  const object = (await readOrGone(api, owner.type, owner.ref, signal)) as OwnerObject | undefined;
+  const object = (await orUndefined(api.get(owner.type, owner.ref, { signal }))) as OwnerObject | undefined;
   // An owner that is gone, or a successor of the same name, counts as folded.
   if (object === undefined) return;
   const { folded, folding = [] } = object.status ?? {};
@@ -185,22 +185,8 @@ async function foldOnce(api: FoldApi, owner: FoldOwner, batch: readonly Waiter[]
 
 /** The run as it is in etcd now; undefined when it is gone: then somebody counted it and let it go. */
 async function readRun(api: FoldApi, run: AgentRun, signal: AbortSignal): Promise<AgentRun | undefined> {
-  const live = await readOrGone(api, AgentRuns, refOf(run.metadata), signal);
+  const live = await orUndefined(api.get(AgentRuns, refOf(run.metadata), { signal }));
   return live?.metadata.uid === run.metadata.uid ? live : undefined;
-}
-
-async function readOrGone<T extends KubeObject>(
-  api: FoldApi,
-  type: ResourceType<T>,
-  ref: ObjectRef,
-  signal: AbortSignal,
-): Promise<T | undefined> {
-  try {
-    return await api.get(type, ref, { signal });
-  } catch (error) {
-    if (isNotFound(error)) return undefined;
-    throw error;
-  }
 }
 
 /** A run as the totals count it. */

@@ -3,7 +3,7 @@ import type { Slice } from '../../api/budget.js';
 import { AgentRuns, type AgentRun } from '../../api/v1alpha1/agent-run.js';
 import { objectKey, type KubeObject, type ResourceType } from '../../api/meta.js';
 import { Jobs, Pods } from '../../kube/core-types.js';
-import { isNotFound } from '../../kube/errors.js';
+import { orUndefined } from '../../kube/errors.js';
 import type { Cache, KubeApi, ObjectRef } from '../../kube/types.js';
 import type { Clock } from '../../runtime/clock.js';
 import { GatewayError } from '../errors.js';
@@ -111,12 +111,8 @@ export class RunAuthenticator {
     ref: ObjectRef,
     project: (object: T) => P,
   ): Promise<P | undefined> {
-    try {
-      return project(await this.#options.api.get(type, ref));
-    } catch (error) {
-      if (isNotFound(error)) return undefined;
-      throw error;
-    }
+    const live = await orUndefined(this.#options.api.get(type, ref));
+    return live === undefined ? undefined : project(live);
   }
 
   #mayReadPod(): boolean {

@@ -18,7 +18,7 @@ import { Agents } from '../../api/v1alpha1/agent.js';
 import type { Agent } from '../../api/v1alpha1/agent.js';
 import { Secrets } from '../../kube/core-types.js';
 import type { Secret } from '../../kube/core-types.js';
-import { isNotFound } from '../../kube/errors.js';
+import { orUndefined } from '../../kube/errors.js';
 import type { Informer, InformerOptions, KubeApi } from '../../kube/types.js';
 import type { Logger } from '../../observability/logger.js';
 import type { Clock } from '../../runtime/clock.js';
@@ -111,10 +111,5 @@ async function readSecret(
   agent: string,
   signal: AbortSignal,
 ): Promise<Secret | undefined> {
-  try {
-    return await api.get(Secrets, { namespace, name: secretNameOf(agent) }, { signal });
-  } catch (error) {
-    if (isNotFound(error)) return undefined;
-    throw error;
-  }
+  return await orUndefined(api.get(Secrets, { namespace, name: secretNameOf(agent) }, { signal }));
 }

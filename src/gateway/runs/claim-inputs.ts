@@ -5,7 +5,7 @@ import { Agents } from '../../api/v1alpha1/agent.js';
 import type { AgentRun } from '../../api/v1alpha1/agent-run.js';
 import { Boxes } from '../../api/v1alpha1/box.js';
 import { objectKey } from '../../api/meta.js';
-import { isNotFound } from '../../kube/errors.js';
+import { isNotFound, orUndefined } from '../../kube/errors.js';
 import type { ArchiveReader } from '../../archive/types.js';
 import type { Cache, KubeApi } from '../../kube/types.js';
 import type { Clock } from '../../runtime/clock.js';
@@ -107,12 +107,8 @@ export class ClaimInputs {
   }
 
   async #liveAgent(ref: { namespace: string; name: string }): Promise<AgentView | undefined> {
-    try {
-      return projectAgent(await this.#options.api.get(Agents, ref));
-    } catch (error) {
-      if (isNotFound(error)) return undefined;
-      throw error;
-    }
+    const live = await orUndefined(this.#options.api.get(Agents, ref));
+    return live === undefined ? undefined : projectAgent(live);
   }
 
   async #messageOf(run: AgentRun): Promise<string> {

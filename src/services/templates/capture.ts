@@ -1,10 +1,10 @@
 /** Reading an agent with what belongs to it, to be kept in a template. */
+import { orUndefined } from '../../kube/errors.js';
 import { AgentSkills } from '../../api/v1alpha1/agent-skill.js';
 import { Agents } from '../../api/v1alpha1/agent.js';
 import { isoNow } from '../../runtime/clock.js';
 import { toSnapshot } from '../../templates/snapshot.js';
 import type { AgentSnapshot } from '../../templates/snapshot.js';
-import { orUndefined } from '../caches.js';
 import { AGENT_NOT_FOUND, idOf, kubeCall, schedulesOf, skillsOf, triggersOf } from '../scope.js';
 import type { ScopeDeps } from '../scope.js';
 import { UserError } from '../user-error.js';

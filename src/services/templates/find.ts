@@ -2,7 +2,8 @@
 import { isSlug, workspaceNamespace } from '../../api/names.js';
 import { AgentTemplates } from '../../api/v1alpha1/agent-template.js';
 import type { AgentTemplate } from '../../api/v1alpha1/agent-template.js';
-import { INDEX, LISTED, orUndefined } from '../caches.js';
+import { orUndefined } from '../../kube/errors.js';
+import { INDEX, LISTED } from '../caches.js';
 import type { AgentDeps } from '../agents.js';
 import type { Caller } from '../key-check.js';
 import type { StartDeps } from '../runs.js';
