@@ -8,11 +8,12 @@ import { once } from 'node:events';
 import { networkInterfaces } from 'node:os';
 import type { AddressInfo } from 'node:net';
 
-/** The host name of a pod. */
-const MARK_PATH = /^\/mark\/([a-z0-9.-]{1,63})$/;
+/** The host name of a pod, and the id of the execution. */
+const MARK_PATH = /^\/mark\/([a-z0-9.-]{1,63})\/([0-9a-f-]{36})$/;
 
 export class MarkServer {
-  readonly #marks: string[] = [];
+  /** Pods by the id of the execution. */
+  readonly #marks = new Map<string, string>();
 
   private constructor(private readonly server: Server) {}
 
@@ -20,8 +21,8 @@ export class MarkServer {
     const server = createServer();
     const marks = new MarkServer(server);
     server.on('request', (request, response) => {
-      const [, pod] = MARK_PATH.exec(request.url ?? '') ?? [];
-      if (request.method === 'POST' && pod !== undefined) marks.#marks.push(pod);
+      const [, pod, execution] = MARK_PATH.exec(request.url ?? '') ?? [];
+      if (request.method === 'POST' && pod !== undefined && execution !== undefined) marks.#marks.set(execution, pod);
       response.writeHead(204).end();
     });
     server.listen(0, address);
@@ -29,15 +30,15 @@ export class MarkServer {
     return marks;
   }
 
-  /** What a shell posts to; the host name of its pod follows. */
+  /** What a shell posts to; the host name of its pod and the id of the execution follow. */
   get url(): string {
     const { address, port } = this.server.address() as AddressInfo;
     return `http://${address}:${port}/mark/`;
   }
 
-  /** Names of the pods that marked, one a mark. */
+  /** Names of the pods that marked, one an execution. */
   get pods(): readonly string[] {
-    return this.#marks;
+    return [...this.#marks.values()];
   }
 
   stop(): void {

@@ -1,5 +1,6 @@
 /** The pure parts of `make chaos`: when faults come, what is counted, and what breaks a promise. */
 import * as fc from 'fast-check';
+import { randomUUID } from 'node:crypto';
 import { marksIn, parseRuns, runScript } from '../chaos/cluster.js';
 import { MarkServer, isOwnAddress, marksByRun } from '../chaos/marks.js';
 import { planFaults } from '../chaos/plan.js';
@@ -89,14 +90,17 @@ it('finds each mark that an execution left', () => {
 });
 
 describe('marks outside', () => {
-  it('are what runs post with the name of their pod, and nothing else', async () => {
+  it('are what runs post with the name of their pod and the id of the execution, each once', async () => {
     const server = await MarkServer.start('127.0.0.1');
-    const post = (url: string, method = 'POST') => fetch(url, { method });
-    await post(`${server.url}a-1-x7`);
-    await post(`${server.url}a-1-y8`);
-    await post(`${server.url}a-2-z9`);
-    await post(`${server.url}A%20b`);
-    await post(`${server.url}a-3-x`, 'GET');
+    const post = (path: string, method = 'POST') => fetch(`${server.url}${path}`, { method });
+    const [first, second, third] = [randomUUID(), randomUUID(), randomUUID()];
+    await post(`a-1-x7/${first}`);
+    await post(`a-1-x7/${first}`);
+    await post(`a-1-y8/${second}`);
+    await post(`a-2-z9/${third}`);
+    await post(`A%20b/${randomUUID()}`);
+    await post('a-3-x');
+    await post(`a-3-x/${randomUUID()}`, 'GET');
     server.stop();
     expect(Object.fromEntries(marksByRun(server.pods))).toEqual({ 'a-1': ['a-1-x7', 'a-1-y8'], 'a-2': ['a-2-z9'] });
   });
@@ -107,7 +111,8 @@ describe('marks outside', () => {
 
   it('are made by the script of the run, before the mark in its transcript', () => {
     expect(runScript('http://127.0.0.1:80/mark/')).toBe(
-      '/shell curl --silent --max-time 10 --request POST http://127.0.0.1:80/mark/$(cat /etc/hostname); ' +
+      '/shell curl --silent --max-time 15 --retry 5 --retry-all-errors --request POST ' +
+        'http://127.0.0.1:80/mark/$(cat /etc/hostname)/$(cat /proc/sys/kernel/random/uuid); ' +
         'echo "mark:$(cat /etc/hostname):"\n/say done',
     );
     expect(runScript(undefined)).toBe('/shell echo "mark:$(cat /etc/hostname):"\n/say done');
