@@ -252,16 +252,14 @@ class Burst {
 
   /** Waits until none of `things` is left. */
   async #none(left: () => number, things: string): Promise<void> {
-    let least = left();
-    while (least > 0) {
-      const before = least;
-      const moved = () => {
+    while (left() > 0) {
+      const before = left();
+      const fewer = () => {
         this.installation.expectRunning();
-        least = Math.min(least, left());
-        return least < before;
+        return left() < before;
       };
-      await eventually(moved, `${before} ${things}`, STALL_MS);
-      if (Math.floor(least / TOLD_EVERY) < Math.floor(before / TOLD_EVERY)) this.say(`${least} ${things}`);
+      await eventually(fewer, `${before} ${things}`, STALL_MS);
+      if (Math.floor(left() / TOLD_EVERY) < Math.floor(before / TOLD_EVERY)) this.say(`${left()} ${things}`);
     }
   }
 
