@@ -57,7 +57,7 @@ export interface SessionQuery {
 
 /**
  * The result of list_sessions, the latest updatedAt first. No request to the cluster; one to the archive if there is one, and one
- * more for listed sessions of which only a part is in the cluster.
+ * more for what it holds of listed sessions that are in the cluster.
  */
 export async function listSessions(deps: ScopeDeps, caller: Caller, id: string, { pending, limit }: SessionQuery) {
   const agent = await findAgent(deps, caller, id);
@@ -93,8 +93,8 @@ function archivedRecord({ sessionId, runs, createdAt, updatedAt, first, last }: 
 }
 
 /**
- * What the archive alone holds of sessions that are in the cluster as well. Retention removes the oldest runs first: where
- * the run that opened the session is in the cluster, there is nothing.
+ * What the archive alone holds of sessions that are in the cluster as well: what retention has removed, and what people
+ * have, which may be any run of a session.
  */
 function archivedParts(
   deps: ScopeDeps,
@@ -102,15 +102,10 @@ function archivedParts(
   listed: readonly SessionRecord[],
   live: ReadonlyMap<string, readonly RunView[]>,
 ): Promise<FromArchive<ArchivedSession>> {
-  const cut = listed.flatMap(({ sessionId }) => {
-    const runs = live.get(sessionId);
-    return runs === undefined || runs.some(({ name }) => sessionId === `s-${name}`) ? [] : [{ sessionId, runs }];
-  });
-  if (cut.length === 0) return Promise.resolve({ found: [], incomplete: false });
-  const query = {
-    sessionIds: cut.map(({ sessionId }) => sessionId),
-    exceptUids: cut.flatMap(({ runs }) => runs.map(({ uid }) => uid)),
-  };
+  const sessionIds = listed.map(({ sessionId }) => sessionId).filter((sessionId) => live.has(sessionId));
+  if (sessionIds.length === 0) return Promise.resolve({ found: [], incomplete: false });
+  const exceptUids = sessionIds.flatMap((sessionId) => live.get(sessionId) ?? []).map(({ uid }) => uid);
+  const query = { sessionIds, exceptUids };
   return readArchive(deps, agent, (archive, scope, signal) => archive.partsOf(scope, query, signal));
 }
 
@@ -118,11 +113,12 @@ function archivedParts(
 function withPart(session: SessionRecord, parts: readonly ArchivedSession[]): SessionRecord {
   const part = parts.find(({ sessionId }) => sessionId === session.sessionId);
   if (part === undefined) return session;
+  const isEarlier = part.createdAt < session.createdAt;
   return {
     ...session,
-    title: projectRun(part.first).title ?? session.title,
+    title: (isEarlier ? projectRun(part.first).title : undefined) ?? session.title,
     runCount: session.runCount + part.runs,
-    createdAt: part.createdAt < session.createdAt ? part.createdAt : session.createdAt,
+    createdAt: isEarlier ? part.createdAt : session.createdAt,
     updatedAt: part.updatedAt > session.updatedAt ? part.updatedAt : session.updatedAt,
   };
 }

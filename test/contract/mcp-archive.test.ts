@@ -379,12 +379,21 @@ describe('list_sessions', () => {
     }
   });
 
-  it('reads no parts while every session has its first run in the cluster', async () => {
+  it('reads the archive twice and the cluster never, however many sessions there are', async () => {
     const world = await talks();
     await world.archiveAndRemove('greeter-2');
     await sessionsOf(world);
-    expect(world.archive.calls).toEqual(['sessions']);
+    expect(world.archive.calls).toEqual(['sessions', 'parts']);
     expect(world.mcp.requests()).toEqual([]);
+  });
+
+  it('counts runs that were removed by hand from the middle of a session', async () => {
+    const world = await talks();
+    await world.finishedRun('greeter-5', 5, { sessionId: 's-greeter-1' });
+    const before = await sessionsOf(world);
+    expect(before[0]).toMatchObject({ title: 'One', runCount: 3 });
+    await world.archiveAndRemove('greeter-3');
+    expect(await sessionsOf(world)).toEqual(before);
   });
 
   it('shows archived sessions that wait for an answer, until they got one', async () => {

@@ -53,6 +53,14 @@ async function call(pod: RunPod, number: number, input: object, tool = 'call_age
   return (await pods.world.post(pods.gateway, runPath(pod.namespace, pod.run, 'tool'), body, pod.token)).json;
 }
 
+/** What another gateway pod answers to call 1, after the first one has gone. */
+async function askAnother(pod: RunPod, input: object): Promise<unknown> {
+  const other = pods.world.startGateway();
+  pods.world.removeGatewayPod('gateway-1');
+  const body = { epoch: 1, call: 1, tool: 'call_agent', input };
+  return (await pods.world.post(other, runPath(pod.namespace, pod.run, 'tool'), body, pod.token)).json['result'];
+}
+
 test('a run waits for the run of the agent that it calls, and gets its output', async () => {
   const parent = pods.run('helper-1', { message: '/call @writer Draft a text\n/say Got it.' });
   const child = await childMade();
@@ -142,11 +150,7 @@ test('another gateway pod finds the run of a call that was made before', async (
   const pod = await claimed('helper-1');
   const input = { handle: '@writer', message: 'x', wait: false };
   const { result } = await call(pod, 1, input);
-  const other = pods.world.startGateway();
-  pods.world.removeGatewayPod('gateway-1');
-  const body = { epoch: 1, call: 1, tool: 'call_agent', input };
-  const reply = await pods.world.post(other, runPath(pod.namespace, pod.run, 'tool'), body, pod.token);
-  expect(reply.json['result']).toEqual(result);
+  expect(await askAnother(pod, input)).toEqual(result);
   expect(children()).toHaveLength(1);
 });
 
@@ -246,11 +250,7 @@ describe('the budget of waiting and working runs', () => {
     const input = { handle: 'writer', message: 'x', wait: false };
     const { result } = await call(pod, 1, input);
     fill('writer', HALF_A_BOX);
-    const other = pods.world.startGateway();
-    pods.world.removeGatewayPod('gateway-1');
-    const body = { epoch: 1, call: 1, tool: 'call_agent', input };
-    const reply = await pods.world.post(other, runPath(pod.namespace, pod.run, 'tool'), body, pod.token);
-    expect(reply.json['result']).toEqual(result);
+    expect(await askAnother(pod, input)).toEqual(result);
     expect(children()).toHaveLength(1);
   });
 

@@ -1,5 +1,6 @@
 /** What agents can do beyond shell and files, in real pods: questions, approvals, notes, skills, calls of other agents. */
 import { jest } from '@jest/globals';
+import { conditionOf, type Condition } from './support/conditions.js';
 import { eventually, getObject, kubectlOk } from './support/install.js';
 import { finishedRun, toolOk } from './support/mcp.js';
 import type { RunRecord } from './support/mcp.js';
@@ -18,12 +19,6 @@ interface Pending {
 }
 
 type Answer = RunRecord & { pending: Pending | null };
-
-interface Condition {
-  type: string;
-  status: string;
-  message: string;
-}
 
 interface List<T> {
   items: T[];
@@ -133,9 +128,8 @@ describe('abilities of agents', () => {
     await eventually('agent writer shows it no more', async () => ((await shown('writer')) ? undefined : true));
   });
 
-  async function shown(agent: string): Promise<Condition | undefined> {
-    const object = await getObject<{ status?: { conditions?: Condition[] } }>('agent', agent, tenant.namespace);
-    return object?.status?.conditions?.find(({ type }) => type === 'BrowserUnavailable');
+  function shown(agent: string): Promise<Condition | undefined> {
+    return conditionOf('BrowserUnavailable', 'agent', agent, tenant.namespace);
   }
 
   test('an agent calls another one in a Box with a single place', async () => {

@@ -1,5 +1,6 @@
 /** The probe of a Box's own endpoint: the gateway tries it, and the Box says what it found. */
 import { jest } from '@jest/globals';
+import { conditionOf, type Condition } from './support/conditions.js';
 import { eventually, getObject, kubectlOk } from './support/install.js';
 import { createTenant } from './support/tenant.js';
 import type { Tenant } from './support/tenant.js';
@@ -7,13 +8,6 @@ import { startVendorPod, VENDOR_KEY } from './support/vendor.js';
 import type { VendorPod } from './support/vendor.js';
 
 jest.setTimeout(900_000);
-
-interface Condition {
-  type: string;
-  status: string;
-  reason: string;
-  message: string;
-}
 
 /** The probe's conversation holds no marker of a case. */
 const PROBE = '';
@@ -35,8 +29,8 @@ describe('the endpoint of a Box', () => {
 
   async function shown(reason: string): Promise<Condition> {
     return eventually(`the Box says ${reason}`, async () => {
-      const box = await getObject<{ status?: { conditions?: Condition[] } }>('box', tenant.box);
-      return box?.status?.conditions?.find((one) => one.type === 'EndpointReady' && one.reason === reason);
+      const condition = await conditionOf('EndpointReady', 'box', tenant.box);
+      return condition?.reason === reason ? condition : undefined;
     });
   }
 
@@ -77,9 +71,9 @@ describe('the endpoint of a Box', () => {
     const patch = '[{"op":"remove","path":"/spec/endpoint"},{"op":"add","path":"/spec/engine","value":"scripted"}]';
     await kubectlOk(['patch', 'box', tenant.box, '--type=json', '-p', patch]);
     await eventually('the condition is gone', async () => {
-      const box = await getObject<{ status: { conditions: Condition[]; endpointProbe?: object } }>('box', tenant.box);
-      const found = box?.status.conditions.some(({ type }) => type === 'EndpointReady');
-      return found === false && box?.status.endpointProbe === undefined ? true : undefined;
+      const box = await getObject<{ status: { endpointProbe?: object } }>('box', tenant.box);
+      const found = await conditionOf('EndpointReady', 'box', tenant.box);
+      return box !== undefined && box.status.endpointProbe === undefined && found === undefined;
     });
   });
 });

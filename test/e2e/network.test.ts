@@ -3,6 +3,7 @@
  * says which of the two cases this is, and the pods of real runs must agree with it.
  */
 import { jest } from '@jest/globals';
+import { conditionOf, type Condition } from './support/conditions.js';
 import { apply, eventually, getObject, kubectl, kubectlOk, RELEASE_NAMESPACE } from './support/install.js';
 import { finishedRun } from './support/mcp.js';
 import type { RunRecord } from './support/mcp.js';
@@ -12,22 +13,10 @@ import type { Tenant } from './support/tenant.js';
 
 jest.setTimeout(900_000);
 
-interface Condition {
-  type: string;
-  status: string;
-  reason: string;
-  message: string;
-}
-
-async function conditionOf(box: string, type: string): Promise<Condition | undefined> {
-  const object = await getObject<{ status?: { conditions?: Condition[] } }>('box', box);
-  return object?.status?.conditions?.find((condition) => condition.type === type);
-}
-
 /** The condition NetworkEnforced once the probe has found it out. */
 function verdictOf(box: string): Promise<Condition> {
   return eventually(`the network of Box ${box} is judged`, async () => {
-    const condition = await conditionOf(box, 'NetworkEnforced');
+    const condition = await conditionOf('NetworkEnforced', 'box', box);
     return condition?.status === 'Unknown' ? undefined : condition;
   });
 }
@@ -98,20 +87,20 @@ describe('the network of a Box', () => {
 
   test('is judged in the same way for a Box that does not require enforcement, which is Ready in any case', async () => {
     expect(await verdictOf(lax.box)).toMatchObject({ status: verdict.status, reason: verdict.reason });
-    expect(await conditionOf(lax.box, 'Ready')).toMatchObject({ status: 'True' });
+    expect(await conditionOf('Ready', 'box', lax.box)).toMatchObject({ status: 'True' });
   });
 
   test('decides whether runs start, and what their pods reach', async () => {
     const open = (codes: Record<string, number>) => Object.keys(codes).filter((name) => codes[name] === 0);
     if (verdict.status === 'True') {
-      expect(await conditionOf(strict.box, 'Ready')).toMatchObject({ status: 'True' });
+      expect(await conditionOf('Ready', 'box', strict.box)).toMatchObject({ status: 'True' });
       expect(open(await curlExitCodes(strict, 'guarded'))).toEqual([]);
       expect(open(await curlExitCodes(lax, 'guarded'))).toEqual([]);
       return;
     }
     expect(verdict).toMatchObject({ status: 'False', reason: 'NetworkNotEnforced' });
     expect(verdict.message).toContain('set spec.egress.requireEnforcement: false');
-    expect(await conditionOf(strict.box, 'Ready')).toMatchObject({
+    expect(await conditionOf('Ready', 'box', strict.box)).toMatchObject({
       status: 'False',
       reason: 'NetworkNotEnforced',
       message: verdict.message,
@@ -130,6 +119,6 @@ describe('the network of a Box', () => {
     await kubectlOk(['patch', 'box', strict.box, '--type=merge', '-p', JSON.stringify(decided)]);
     const run = await finishedRun(strict.apiKey, strict.agentId('worker'), 'waits');
     expect(run).toMatchObject({ status: 'done', output: 'too early' });
-    expect(await conditionOf(strict.box, 'NetworkEnforced')).toMatchObject({ status: 'False' });
+    expect(await conditionOf('NetworkEnforced', 'box', strict.box)).toMatchObject({ status: 'False' });
   });
 });

@@ -1,6 +1,7 @@
 /** Files of an agent that stay between its runs, in real pods on a volume of the node. */
 import { jest } from '@jest/globals';
-import { apply, eventually, getObject, kubectl, kubectlOk } from './support/install.js';
+import { conditionOf } from './support/conditions.js';
+import { apply, eventually, getObject, kubectl } from './support/install.js';
 import { toolOk } from './support/mcp.js';
 import { NODE_TMP, onNode, someNode } from './support/node.js';
 import { createRun, ended, withReason } from './support/runs.js';
@@ -35,9 +36,8 @@ describe('persistent workspaces', () => {
 
   /** The controller of agents says it at its own time, not with the run. */
   async function persistenceIs(reason: string): Promise<void> {
-    const jsonpath = 'jsonpath={.status.conditions[?(@.type=="WorkspacePersistent")].reason}';
-    const read = () => kubectlOk(['get', 'agent', 'keeper', '-n', tenant.namespace, '-o', jsonpath]);
-    await eventually(`WorkspacePersistent of the agent says ${reason}`, async () => (await read()) === reason);
+    const read = () => conditionOf('WorkspacePersistent', 'agent', 'keeper', tenant.namespace);
+    await eventually(`WorkspacePersistent of the agent says ${reason}`, async () => (await read())?.reason === reason);
   }
 
   async function createStorageClass(): Promise<void> {

@@ -38,8 +38,10 @@ export const BY_NODE = 'node';
 /** Pods that no node can take, by namespace; where only the volume of their agent is in the way, by `<namespace>/<agent>`. */
 export const UNSCHEDULABLE = 'unschedulable';
 
-/** An AgentRun without its texts: `spec.message`, `spec.input`, `status.output` and `status.pending` are never in the cache. */
-export type RunView = AgentRun & {
+/** An AgentRun without its texts: they are never in the cache. */
+export type RunView = Omit<AgentRun, 'spec' | 'status'> & {
+  spec: Omit<AgentRun['spec'], 'message' | 'input' | 'sessionTitle'>;
+  status?: Omit<NonNullable<AgentRun['status']>, 'output' | 'pending'>;
   /** Stored size of `spec.input.data`; absent without data. */
   inputDataBytes?: number;
   /** Size of a `spec.message` that is longer than our own services write one; only manifests have such. */

@@ -1,4 +1,5 @@
 /** A Workspace with one Box, one key and agents of its own for a test file. */
+import { conditionOf } from './conditions.js';
 import { apply, eventually, getObject, kubectl, kubectlOk } from './install.js';
 
 export interface Tenant {
@@ -20,13 +21,13 @@ export interface TenantOptions {
 /** The test cluster may enforce no network policies; only test/e2e/network.test.ts is about that. */
 const BOX = { engine: 'scripted', egress: { requireEnforcement: false } };
 
-interface Conditioned {
+interface Seen {
   metadata: { generation: number };
-  status?: { active?: boolean; observedGeneration?: number; conditions?: { type: string; status: string }[] };
+  status?: { active?: boolean; observedGeneration?: number };
 }
 
-function isReady(object: Conditioned | undefined): boolean {
-  return object?.status?.conditions?.some((c) => c.type === 'Ready' && c.status === 'True') === true;
+async function isReady(kind: string, name: string, namespace?: string): Promise<boolean> {
+  return (await conditionOf('Ready', kind, name, namespace))?.status === 'True';
 }
 
 /** Creates the tenant and waits until it is ready. */
@@ -38,10 +39,10 @@ export async function createTenant(name: string, options: TenantOptions = {}): P
     { ...api, kind: 'Workspace', metadata: { name }, spec: { slots: options.slots ?? 20 } },
     { ...api, kind: 'Box', metadata: { name }, spec: { ...BOX, workspace: name, ...options.box } },
   );
-  await eventually(`Box ${name} is Ready`, async () => isReady(await getObject<Conditioned>('box', name)));
+  await eventually(`Box ${name} is Ready`, () => isReady('box', name));
   await eventually(`namespace ${keyNamespace} is there`, () => getObject('namespace', keyNamespace));
   await apply({ ...api, kind: 'APIKey', metadata: { name: 'test', namespace: keyNamespace }, spec: {} });
-  await eventually('the API key is Ready', async () => isReady(await getObject('apikey', 'test', keyNamespace)));
+  await eventually('the API key is Ready', () => isReady('apikey', 'test', keyNamespace));
   const encoded = await kubectlOk(['-n', keyNamespace, 'get', 'secret', 'test', '-o', 'jsonpath={.data.key}']);
   return {
     workspace: name,
@@ -52,7 +53,7 @@ export async function createTenant(name: string, options: TenantOptions = {}): P
     agent: async (agent, spec = {}) => {
       await apply({ ...api, kind: 'Agent', metadata: { name: agent, namespace }, spec: { name: agent, ...spec } });
       await eventually(`Agent ${agent} was seen by the controller`, async () => {
-        const object = await getObject<Conditioned>('agent', agent, namespace);
+        const object = await getObject<Seen>('agent', agent, namespace);
         return object?.status?.active !== undefined && object.status.observedGeneration === object.metadata.generation;
       });
     },
