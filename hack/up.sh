@@ -28,25 +28,8 @@ kubectl() { "$KUBECTL" "$@"; }
 
 step 'Image'
 node hack/build.mjs
-# The tag is the content: an unchanged tree restarts nothing, a changed one replaces the pods.
-tag=$(find dist hack/image -type f -print0 | sort -z | xargs -0 sha256sum | sha256sum | cut -c1-12)
 # BROWSER=1: the variant with a browser for the agents, about 400 MB more.
-variant=slim
-if [[ ${BROWSER:-} == 1 ]]; then
-  variant=browser
-  tag=$tag-browser
-fi
-image=boxwright:$tag
-# Only the native way can tell what the node has ($CTR); elsewhere loading is repeated, which costs seconds.
-if [[ -n $CTR ]] && "$CTR" images list -q | grep -q "boxwright:$tag\$"; then
-  echo "$image is in the cluster already"
-else
-  archive=$(mktemp --suffix=.tar)
-  trap 'rm -f "$archive"' EXIT
-  VARIANT=$variant hack/image/build.sh "$image" "$archive"
-  "$cluster" load "$archive"
-  rm -f "$archive"
-fi
+tag=$(VARIANT=$([[ ${BROWSER:-} == 1 ]] && echo browser || echo slim) hack/image/load.sh)
 
 step 'Helm install'
 "$HELM" upgrade --install boxwright charts/boxwright --namespace "$namespace" --create-namespace \

@@ -6,6 +6,7 @@ export interface Condition {
   status: string;
   reason: string;
   message: string;
+  observedGeneration?: number;
 }
 
 /** The condition of this type that an object shows; undefined when it shows none, or when the object is not there. */
