@@ -57,9 +57,11 @@ function idAsWritten(id: unknown, text: string): string {
   return sources.get(root) ?? JSON.stringify(id);
 }
 
+const UTF8 = new TextDecoder('utf-8', { fatal: true });
+
 function decodeUtf8(body: Uint8Array): string | undefined {
   try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(body);
+    return UTF8.decode(body);
   } catch {
     return undefined;
   }

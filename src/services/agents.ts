@@ -53,10 +53,10 @@ export function listSpaces(deps: Pick<ScopeDeps, 'caches'>, caller: Caller) {
 export function listAgents(deps: Pick<ScopeDeps, 'caches'>, caller: Caller, spaceId: string | undefined) {
   const boxes = spaceId === undefined ? boxesOf(deps, caller.workspace) : [chooseBox(deps, caller, spaceId)];
   return boxes
-    .flatMap((box) => agentsOf(deps, box.name))
-    .sort((a, b) => compare(b.createdAt, a.createdAt) || compare(idOf(a), idOf(b)))
-    .map((agent) => ({
-      id: idOf(agent),
+    .flatMap((box) => agentsOf(deps, box.name).map((agent) => ({ id: idOf(agent), agent })))
+    .sort((a, b) => compare(b.agent.createdAt, a.agent.createdAt) || compare(a.id, b.id))
+    .map(({ id, agent }) => ({
+      id,
       name: agent.displayName,
       handle: agent.handle,
       description: agent.description,
