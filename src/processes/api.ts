@@ -45,8 +45,11 @@ import { createWebhookRouter } from '../webhook/router.js';
 import { createApiApp } from './api-app.js';
 import { PRODUCT_VERSION } from './version.js';
 
-/** Proxies keep idle connections for 60 s; Node's 5 s would race with them. */
-const KEEP_ALIVE_MS = 75_000;
+/**
+ * Longer than proxies keep idle connections: nginx 60 s, Traefik and the API server's proxy 90 s, load balancers of Google 600 s.
+ * A proxy that sends a POST while we close its connection answers 502.
+ */
+const KEEP_ALIVE_MS = 620_000;
 /** Longest time for a whole request to arrive. */
 const REQUEST_MS = 60_000;
 /** After SIGTERM the pod is still in the Service for a moment: it answers new calls meanwhile. */

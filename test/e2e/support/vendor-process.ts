@@ -58,6 +58,8 @@ await startFakeVendor({
   listen: { host: '0.0.0.0', port: VENDOR_PORT },
 });
 createServer((incoming, outgoing) => {
+  // The API server's proxy keeps connections for 90 s and does not repeat a POST: one that we had closed would fail a test.
+  outgoing.setHeader('connection', 'close');
   const pieces: Buffer[] = [];
   incoming.on('data', (piece: Buffer) => pieces.push(piece));
   incoming.on('end', () => {
