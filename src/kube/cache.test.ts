@@ -34,6 +34,22 @@ test('objects are found by key and by every value of every index', () => {
   expect(() => cache.byIndex('byColour', 'red')).toThrow('there is no index byColour');
 });
 
+test('every change is counted, and nothing else', () => {
+  const { cache } = newCache();
+  expect(cache.changes).toBe(0);
+  cache.set('ns/a', a, '1');
+  cache.set('ns/a', b, '2');
+  expect(cache.changes).toBe(2);
+  cache.delete('ns/a');
+  cache.delete('ns/a');
+  expect(cache.changes).toBe(3);
+  cache.replaceAll(new Map([['ns/b', { value: b, version: '3' }]]));
+  expect(cache.changes).toBe(4);
+  cache.replaceAll(new Map([['ns/b', { value: b, version: '3' }]]));
+  cache.replay();
+  expect(cache.changes).toBe(4);
+});
+
 test('a changed object leaves the index values that it no longer has', () => {
   const { cache } = newCache();
   cache.set('ns/a', a, '1');

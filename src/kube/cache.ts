@@ -22,6 +22,7 @@ export class ObjectCache<P> implements Cache<P> {
   readonly #indexes = new Map<string, Index<P>>();
   readonly #listeners = new Set<(change: CacheChange<P>) => void>();
   readonly #onListenerError: (error: unknown) => void;
+  #changes = 0;
 
   constructor(options: ObjectCacheOptions<P> = {}) {
     for (const [name, valuesOf] of Object.entries(options.indexes ?? {})) {
@@ -32,6 +33,10 @@ export class ObjectCache<P> implements Cache<P> {
 
   get size(): number {
     return this.#entries.size;
+  }
+
+  get changes(): number {
+    return this.#changes;
   }
 
   get(key: string): P | undefined {
@@ -69,6 +74,7 @@ export class ObjectCache<P> implements Cache<P> {
   delete(key: string): void {
     const previous = this.#entries.get(key)?.value;
     if (previous === undefined) return;
+    this.#changes++;
     this.#entries.delete(key);
     for (const index of this.#indexes.values()) index.remove(key, previous);
     this.#tell({ key, previous });
@@ -93,6 +99,7 @@ export class ObjectCache<P> implements Cache<P> {
 
   #store(key: string, entry: Entry<P>): void {
     const previous = this.#entries.get(key)?.value;
+    this.#changes++;
     this.#entries.set(key, entry);
     for (const index of this.#indexes.values()) {
       if (previous !== undefined) index.remove(key, previous);

@@ -60,6 +60,10 @@ class WatchingInformer<T extends KubeObject, P> implements Informer<P> {
     return this.#cache.size;
   }
 
+  get changes(): number {
+    return this.#cache.changes;
+  }
+
   get(key: string): P | undefined {
     return this.#cache.get(key);
   }

@@ -81,6 +81,8 @@ export interface Cache<P> {
   /** Objects whose index function returned `value`; order is not defined. */
   byIndex(index: string, value: string): readonly P[];
   readonly size: number;
+  /** How often something changed so far: as long as it is the same number, the contents are the same. */
+  readonly changes: number;
   /** Called after the store changed, in order. A listener must not throw; it should only enqueue. Returns unsubscribe. */
   onChange(listener: (change: CacheChange<P>) => void): () => void;
 }

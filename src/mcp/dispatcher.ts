@@ -8,7 +8,8 @@ import type { Caller } from '../services/key-check.js';
 import { UserError } from '../services/user-error.js';
 import { checkArguments } from './arguments.js';
 import type { Tool, ToolCall } from './define-tool.js';
-import { METHOD_NOT_FOUND, errorText, parseIncoming, resultText, toolErrorText, toolResultText } from './json-rpc.js';
+import { METHOD_NOT_FOUND, errorText, parseIncoming, resultBytes, toolError, toolResult } from './json-rpc.js';
+import type { Piece } from './kept-text.js';
 import type { ToolMetrics } from './metrics.js';
 import { initializeResult } from './protocol.js';
 import type { Registry } from './registry.js';
@@ -39,13 +40,13 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
       const { id, method, params } = message;
       switch (method) {
         case 'initialize':
-          return resultText(id, JSON.stringify(initializeResult(params, deps.version)));
+          return resultBytes(id, JSON.stringify(initializeResult(params, deps.version)));
         case 'ping':
-          return resultText(id, '{}');
+          return resultBytes(id, '{}');
         case 'tools/list':
-          return Buffer.concat([Buffer.from(`{"jsonrpc":"2.0","id":${id},"result":`), deps.registry.list, CLOSE]);
+          return resultBytes(id, deps.registry.list);
         case 'tools/call':
-          return resultText(id, await callTool(deps, params, { caller, services: deps.services, gone }));
+          return resultBytes(id, ...(await callTool(deps, params, { caller, services: deps.services, gone })));
         default:
           return errorText(
             id,
@@ -57,13 +58,11 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
   };
 }
 
-const CLOSE = Buffer.from('}');
-
-/** The result of tools/call as JSON text. Never rejects: every failure of a tool is a result (spec 7). */
-async function callTool(deps: DispatcherDeps, params: unknown, call: ToolCall): Promise<string> {
+/** The result of tools/call as pieces of JSON text. Never rejects: every failure of a tool is a result (spec 7). */
+async function callTool(deps: DispatcherDeps, params: unknown, call: ToolCall): Promise<readonly Piece[]> {
   const started = deps.clock.monotonic();
   let tool: Tool | undefined;
-  let text: string;
+  let result: readonly Piece[];
   let ids: Record<string, string> = {};
   let failed = false;
   try {
@@ -71,19 +70,19 @@ async function callTool(deps: DispatcherDeps, params: unknown, call: ToolCall): 
     tool = deps.registry.get(name);
     if (tool === undefined) throw new UserError('unknown tool: tools/list shows the names');
     const { input, payload } = await runTool(tool, args, call);
-    text = toolResultText(payload);
+    result = toolResult(payload);
     ids = idsOf({ ...input, ...payload });
   } catch (error) {
     failed = true;
     const failure = toolFailure(error);
     if (failure.fault) deps.log.error({ err: error, tool: tool?.name }, 'tool failed');
-    text = toolErrorText(failure.message);
+    result = toolError(failure.message);
   }
   if (tool !== undefined) {
     audit(deps.log, tool, call.caller, failed ? { outcome: 'error' } : { outcome: 'ok', ...ids });
     deps.metrics.called(tool.name, failed ? 'error' : 'ok', (deps.clock.monotonic() - started) / 1000);
   }
-  return text;
+  return result;
 }
 
 function readParams(params: unknown): { name: string; args: Record<string, unknown> } {

@@ -3,6 +3,9 @@
  * bytes in, texts out; the router adds HTTP.
  */
 
+import { hasKeptList, keptJson } from './kept-text.js';
+import type { Piece } from './kept-text.js';
+
 export const PARSE_ERROR = -32700;
 export const INVALID_REQUEST = -32600;
 export const METHOD_NOT_FOUND = -32601;
@@ -75,9 +78,11 @@ function parseJson(text: string): { value: unknown } | undefined {
   }
 }
 
-/** An answer from a result that is JSON text already. */
-export function resultText(id: string, result: string): string {
-  return `{"jsonrpc":"2.0","id":${id},"result":${result}}`;
+/** An answer from a result that is JSON text already, in pieces. */
+export function resultBytes(id: string, ...result: readonly Piece[]): Buffer {
+  const pieces = [`{"jsonrpc":"2.0","id":${id},"result":`, ...result, '}'];
+  if (!pieces.some((piece) => typeof piece !== 'string')) return Buffer.from(pieces.join(''));
+  return Buffer.concat(pieces.map((piece) => (typeof piece === 'string' ? Buffer.from(piece) : piece)));
 }
 
 /** An answer with an error. */
@@ -86,13 +91,17 @@ export function errorText(id: string, code: number, message: string): string {
 }
 
 /** Result of a tool that succeeded: text and structuredContent are the same data, serialised once (spec 4.1). */
-export function toolResultText(payload: object): string {
+export function toolResult(payload: object): readonly Piece[] {
+  if (hasKeptList(payload)) {
+    const { plain, quoted } = keptJson(payload);
+    return ['{"content":[{"type":"text","text":"', ...quoted, '"}],"structuredContent":', ...plain, '}'];
+  }
   const json = JSON.stringify(payload);
-  return `{"content":[{"type":"text","text":${JSON.stringify(json)}}],"structuredContent":${json}}`;
+  return [`{"content":[{"type":"text","text":${JSON.stringify(json)}}],"structuredContent":${json}}`];
 }
 
 /** Result of a tool that failed (spec 7): never with structuredContent. */
-export function toolErrorText(message: string): string {
+export function toolError(message: string): readonly Piece[] {
   const json = JSON.stringify({ error: message });
-  return `{"content":[{"type":"text","text":${JSON.stringify(json)}}],"isError":true}`;
+  return [`{"content":[{"type":"text","text":${JSON.stringify(json)}}],"isError":true}`];
 }

@@ -1,9 +1,8 @@
 /**
- * `POST /api/mcp/account` on express (spec 4.1, 5, 7): the key first, before a byte of the body is read; then the raw
+ * `POST /api/mcp/account` (spec 4.1, 5, 7): the key first, before a byte of the body is read; then the raw
  * body with a cap; then one JSON answer. Stateless: no stream, no session id.
  */
-import { Router } from 'express';
-import type { Request, Response } from 'express';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { HttpMetrics } from '../observability/metrics.js';
 import type { Logger } from '../observability/logger.js';
 import type { Clock } from '../runtime/clock.js';
@@ -29,20 +28,30 @@ export interface McpRouterDeps {
 /** One line that clients show to their user. */
 const UNAUTHORIZED = 'Unauthorized: send the header "Authorization: Bearer <API_KEY>" with a valid API key\n';
 
-export function createMcpRouter(deps: McpRouterDeps): Router {
-  const router = Router();
-  router.all(MCP_ROUTE, (request, response) => {
+/** Fits `app.use` of express. */
+export type McpRouter = (request: IncomingMessage, response: ServerResponse, next: () => void) => void;
+
+/** Answers every call of the endpoint and passes on all others. A router of express costs as much as a short read. */
+export function createMcpRouter(deps: McpRouterDeps): McpRouter {
+  return (request, response, next) => {
+    if (!isMcpPath(request.url ?? '')) return next();
     const started = deps.clock.monotonic();
     response.once('close', () => {
       const seconds = (deps.clock.monotonic() - started) / 1000;
-      deps.http.observe({ route: MCP_ROUTE, method: request.method, status: response.statusCode, seconds });
+      const method = request.method ?? '';
+      deps.http.observe({ route: MCP_ROUTE, method, status: response.statusCode, seconds });
     });
-    return answer(deps, request, response);
-  });
-  return router;
+    void answer(deps, request, response);
+  };
 }
 
-async function answer(deps: McpRouterDeps, request: Request, response: Response): Promise<void> {
+/** Users paste the URL with a slash at its end. */
+function isMcpPath(url: string): boolean {
+  const [path] = url.split('?', 1);
+  return path === MCP_ROUTE || path === `${MCP_ROUTE}/`;
+}
+
+async function answer(deps: McpRouterDeps, request: IncomingMessage, response: ServerResponse): Promise<void> {
   try {
     const caller = await deps.keys.check(request.headers.authorization);
     if (caller === undefined) return sendUnauthorized(response);
@@ -54,7 +63,12 @@ async function answer(deps: McpRouterDeps, request: Request, response: Response)
   }
 }
 
-async function answerPost(deps: McpRouterDeps, caller: Caller, request: Request, response: Response): Promise<void> {
+async function answerPost(
+  deps: McpRouterDeps,
+  caller: Caller,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
   const gone = new AbortController();
   // An abort makes an error with a stack: a tenth of the work of a short read, and nobody waits for it after the answer.
   response.once('close', () => {
@@ -77,7 +91,7 @@ async function answerPost(deps: McpRouterDeps, caller: Caller, request: Request,
 }
 
 /** After 15 s the headers and a space go out, then a space every 15 s. Returns stop. */
-function startHeartbeat(clock: Clock, response: Response): () => void {
+function startHeartbeat(clock: Clock, response: ServerResponse): () => void {
   const beat = () => {
     if (response.destroyed) return;
     if (!response.headersSent) response.writeHead(200, JSON_HEADERS);
@@ -91,20 +105,20 @@ function startHeartbeat(clock: Clock, response: Response): () => void {
 const JSON_HEADERS = { 'content-type': 'application/json', 'cache-control': 'no-store' };
 
 /** Ends the answer; the status is 200 whatever happened (spec 7). */
-function finish(response: Response, text: string | Buffer): void {
+function finish(response: ServerResponse, text: string | Buffer): void {
   if (response.destroyed || response.writableEnded) return;
   const bytes = typeof text === 'string' ? Buffer.from(text) : text;
   if (!response.headersSent) response.writeHead(200, { ...JSON_HEADERS, 'content-length': String(bytes.length) });
   response.end(bytes);
 }
 
-function sendUnauthorized(response: Response): void {
+function sendUnauthorized(response: ServerResponse): void {
   response
     .writeHead(401, { 'content-type': 'text/plain; charset=utf-8', 'www-authenticate': 'Bearer' })
     .end(UNAUTHORIZED);
 }
 
-function sendMethodNotAllowed(response: Response): void {
+function sendMethodNotAllowed(response: ServerResponse): void {
   const text = errorText('null', INVALID_REQUEST, 'Method not allowed: this endpoint takes POST only');
   response.writeHead(405, { ...JSON_HEADERS, allow: 'POST' }).end(text);
 }

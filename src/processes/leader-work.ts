@@ -30,6 +30,9 @@ export function replayable<P>(source: Informer<P>): Replayable<P> {
     get size() {
       return source.size;
     },
+    get changes() {
+      return source.changes;
+    },
     onChange(listener) {
       listeners.add(listener);
       const unsubscribe = source.onChange(listener);

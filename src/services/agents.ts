@@ -12,6 +12,7 @@ import { findModel } from '../models/catalog.js';
 import { isoNow } from '../runtime/clock.js';
 import { INDEX, isCommitted } from './caches.js';
 import { connectorSummaries, expectInCatalog } from './connectors.js';
+import { keptLists, keptRecords } from './kept-lists.js';
 import type { Caller } from './key-check.js';
 import type { KeyedWaiter } from './keyed-waiter.js';
 import { mcpServerRecord } from './mcp-servers.js';
@@ -49,22 +50,28 @@ export function listSpaces(deps: Pick<ScopeDeps, 'caches'>, caller: Caller) {
   }));
 }
 
-/** Records of list_agents, newest first. No request. */
+/** Records of list_agents, newest first; the same list again until something in it may have changed. No request. */
 export function listAgents(deps: Pick<ScopeDeps, 'caches'>, caller: Caller, spaceId: string | undefined) {
   const boxes = spaceId === undefined ? boxesOf(deps, caller.workspace) : [chooseBox(deps, caller, spaceId)];
-  return boxes
-    .flatMap((box) => agentsOf(deps, box.name).map((agent) => ({ id: idOf(agent), agent })))
-    .sort((a, b) => compare(b.agent.createdAt, a.agent.createdAt) || compare(a.id, b.id))
-    .map(({ id, agent }) => ({
-      id,
-      name: agent.displayName,
-      handle: agent.handle,
-      description: agent.description,
-      status: statusOf(deps, agent),
-      space_id: agent.box,
-      created_at: agent.createdAt,
-    }));
+  return agentLists(deps.caches, boxes.map(({ name }) => name).join(' '), () =>
+    boxes
+      .flatMap((box) => agentsOf(deps, box.name).map((agent) => ({ id: idOf(agent), agent })))
+      .sort((a, b) => compare(b.agent.createdAt, a.agent.createdAt) || compare(a.id, b.id))
+      .map(({ agent }) => agentRecord(agent, statusOf(deps, agent))),
+  );
 }
+
+const agentRecord = keptRecords((agent: AgentView, status: AgentStatus) => ({
+  id: idOf(agent),
+  name: agent.displayName,
+  handle: agent.handle,
+  description: agent.description,
+  status,
+  space_id: agent.box,
+  created_at: agent.createdAt,
+}));
+
+const agentLists = keptLists<ReturnType<typeof agentRecord>>(['Box', 'Agent', 'AgentRun']);
 
 function statusOf({ caches }: Pick<ScopeDeps, 'caches'>, agent: AgentView): AgentStatus {
   if (agent.active === false) return 'inactive';

@@ -21,6 +21,7 @@ import {
 import { backlogError } from './backlog-budget.js';
 import type { BacklogScope } from './backlog-budget.js';
 import { INDEX } from './caches.js';
+import { keptLists } from './kept-lists.js';
 import type { Caller } from './key-check.js';
 import {
   DNS_LABEL,
@@ -124,18 +125,23 @@ function causeOf(reason: string): string {
 /** The result of list_runs, newest first. No request to the cluster; one to the archive if there is one. */
 export async function listRuns(deps: ScopeDeps, caller: Caller, id: string, limit: number) {
   const agent = await findAgent(deps, caller, id);
-  const live = deps.caches.AgentRun.byIndex(INDEX.runsOfAgent, `${agent.namespace}/${agent.name}`).filter((run) =>
-    isShown(deps, agent, run),
-  );
-  const { runs, incomplete } = await withArchived(deps, agent, live, (archive, scope, signal) =>
+  const live = () =>
+    deps.caches.AgentRun.byIndex(INDEX.runsOfAgent, `${agent.namespace}/${agent.name}`).filter((run) =>
+      isShown(deps, agent, run),
+    );
+  const latest = (runs: RunView[]) =>
+    runs
+      .sort((a, b) => byAcceptance(b, a))
+      .slice(0, limit)
+      .map((run) => record(agent, run));
+  if (deps.archive === undefined) return { runs: runLists(deps.caches, `${agent.uid} ${limit}`, () => latest(live())) };
+  const { runs, incomplete } = await withArchived(deps, agent, live(), (archive, scope, signal) =>
     archive.list(scope, limit, signal),
   );
-  const newestFirst = runs.sort((a, b) => byAcceptance(b, a));
-  return {
-    runs: newestFirst.slice(0, limit).map((run) => record(agent, run)),
-    ...(incomplete ? { note: ARCHIVE_AWAY_NOTE } : {}),
-  };
+  return { runs: latest(runs), ...(incomplete ? { note: ARCHIVE_AWAY_NOTE } : {}) };
 }
+
+const runLists = keptLists<RunRecord>(['Agent', 'AgentRun']);
 
 export interface GetRunOptions {
   runId: string;

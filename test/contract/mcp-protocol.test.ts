@@ -143,6 +143,14 @@ describe('HTTP', () => {
     }
   });
 
+  test.each(['/api/mcp/account/', '/api/mcp/account?a=b', '/api/mcp/account/?a=b'])(
+    '%s is the endpoint',
+    async (path) => {
+      const response = await request(harness.app).post(path).set('authorization', bearer).send(ping);
+      expect(response.text).toBe('{"jsonrpc":"2.0","id":1,"result":{}}');
+    },
+  );
+
   test('a body above 8 MB is a JSON-RPC error', async () => {
     const response = await harness.post(Buffer.alloc(8 * 1024 * 1024 + 1, 32));
     expect(response.status).toBe(200);

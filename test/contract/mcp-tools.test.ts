@@ -465,6 +465,23 @@ describe('list_agents', () => {
     });
   });
 
+  test('every change shows in the next answer', async () => {
+    const read = async () => {
+      const { agents } = (await harness.call('list_agents')).payload as { agents: { name: string; status: string }[] };
+      return agents.map(({ name, status }) => `${name} ${status}`);
+    };
+    expect(await read()).toEqual(['greeter idle']);
+    expect(await read()).toEqual(['greeter idle']);
+    harness.seedRun('acme-box', 'greeter-1');
+    expect(await read()).toEqual(['greeter running']);
+    harness.seedRun('acme-box', 'greeter-1', { status: done() });
+    expect(await read()).toEqual(['greeter idle']);
+    await harness.call('update_agent', { agentId: AGENT, name: 'Grüße 👋' });
+    expect(await read()).toEqual(['Grüße 👋 idle']);
+    await harness.call('delete_agent', { agentId: AGENT, confirm: true });
+    expect(await read()).toEqual([]);
+  });
+
   test('an unknown or foreign spaceId lists the Boxes', async () => {
     for (const spaceId of ['nope', 'rival-box']) {
       expect((await harness.call('list_agents', { spaceId })).payload).toEqual({
@@ -920,6 +937,22 @@ describe('runs', () => {
     });
     const { payload } = await harness.call('list_runs', { agentId: AGENT, limit: 1 });
     expect(payload['runs']).toEqual([runs[0]]);
+  });
+
+  test('list_runs shows every change in its next answer', async () => {
+    const read = async () => {
+      const { runs } = (await harness.call('list_runs', { agentId: AGENT })).payload as {
+        runs: { runId: string; status: string; model: string | null }[];
+      };
+      return runs.map(({ runId, status, model }) => `${runId} ${status} ${model}`);
+    };
+    expect(await read()).toEqual([]);
+    harness.seedRun('acme-box', 'greeter-1');
+    expect(await read()).toEqual(['greeter-1 running null']);
+    await harness.call('update_agent', { agentId: AGENT, model: 'other' });
+    expect(await read()).toEqual(['greeter-1 running other']);
+    harness.seedRun('acme-box', 'greeter-1', { status: done() });
+    expect(await read()).toEqual(['greeter-1 done scripted']);
   });
 
   test('runs of a deleted agent of the same name do not show up', async () => {
