@@ -1,5 +1,6 @@
 /** The name of a tick's run: the same one whoever computes it, and not to be guessed (DESIGN 3, Schedules). */
-import { createHmac } from 'node:crypto';
+import type { KeyObject } from 'node:crypto';
+import { macOf } from '../api/keyring.js';
 import { ulid } from '../api/ulid.js';
 
 /** Part of the signed text, so that this HMAC never equals one that the same key makes for something else. */
@@ -18,13 +19,7 @@ export interface TickRun {
 }
 
 /** `<agent>-<ulid>`: the tick is the ULID's time, an HMAC of schedule, tick and attempt its random part. */
-export function tickRunName(key: Uint8Array, { agent, scheduleUid, tick, attempt }: TickRun): string {
-  const mac = createHmac('sha256', key);
-  for (const part of [VERSION, scheduleUid, String(tick), String(attempt)]) {
-    const bytes = Buffer.from(part);
-    const length = Buffer.alloc(4);
-    length.writeUInt32BE(bytes.length);
-    mac.update(length).update(bytes);
-  }
-  return `${agent}-${ulid(tick, mac.digest().subarray(0, ULID_RANDOM_BYTES))}`;
+export function tickRunName(key: KeyObject, { agent, scheduleUid, tick, attempt }: TickRun): string {
+  const mac = macOf(key, [VERSION, scheduleUid, String(tick), String(attempt)]);
+  return `${agent}-${ulid(tick, mac.subarray(0, ULID_RANDOM_BYTES))}`;
 }

@@ -1,3 +1,4 @@
+import { createSecretKey } from 'node:crypto';
 import { parseRunAt } from './run-at.js';
 import { tickRunName } from './run-name.js';
 import { isTimeZone } from './time-zone.js';
@@ -103,17 +104,17 @@ describe('ticks that are due', () => {
 });
 
 describe('the name of a tick’s run', () => {
-  const key = Buffer.alloc(32, 7);
+  const key = createSecretKey(Buffer.alloc(32, 7));
   const run = { agent: 'news', scheduleUid: 'uid-1', tick: at('2026-05-02T09:00:00Z'), attempt: 0 };
 
   test('is always the same, a DNS label, and begins with the time', () => {
     const name = tickRunName(key, run);
-    expect(name).toBe(tickRunName(Buffer.alloc(32, 7), { ...run }));
+    expect(name).toBe(tickRunName(createSecretKey(Buffer.alloc(32, 7)), { ...run }));
     expect(name).toMatch(/^news-01kqk[0-9a-z]{21}$/);
   });
 
   test.each([
-    ['key', Buffer.alloc(32, 8), run],
+    ['key', createSecretKey(Buffer.alloc(32, 8)), run],
     ['schedule', key, { ...run, scheduleUid: 'uid-2' }],
     ['attempt', key, { ...run, attempt: 1 }],
     ['tick', key, { ...run, tick: run.tick + 1 }],

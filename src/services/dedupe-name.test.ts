@@ -1,10 +1,11 @@
+import { createSecretKey } from 'node:crypto';
 import { dedupeRunName } from './dedupe-name.js';
 
 const KEYRING = {
   current: 'k1',
   keys: new Map([
-    ['k1', Buffer.alloc(32, 7)],
-    ['k2', Buffer.alloc(32, 8)],
+    ['k1', createSecretKey(Buffer.alloc(32, 7))],
+    ['k2', createSecretKey(Buffer.alloc(32, 8))],
   ]),
 };
 const PARTS = { agent: 'cleo', triggerUid: 'uid-1', keyId: 'k1', value: '72d3162e-cc78-11e3-81ab-4c9367dc0958' };

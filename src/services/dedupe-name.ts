@@ -1,5 +1,5 @@
 /** Opt-in: calls of a trigger that carry the same value in its dedupeHeader are one run (DESIGN 4, Webhook fire). */
-import { createHmac } from 'node:crypto';
+import { macOf } from '../api/keyring.js';
 import type { Keyring } from '../api/keyring.js';
 import { ulid } from '../api/ulid.js';
 
@@ -22,13 +22,6 @@ export interface DedupeParts {
 export function dedupeRunName(keyring: Keyring | undefined, parts: DedupeParts): string | undefined {
   const key = parts.keyId === undefined ? undefined : keyring?.keys.get(parts.keyId);
   if (key === undefined) return undefined;
-  const mac = createHmac('sha256', key);
-  for (const part of [NAME_VERSION, parts.triggerUid, parts.value]) {
-    const bytes = Buffer.from(part);
-    const length = Buffer.alloc(4);
-    length.writeUInt32BE(bytes.length);
-    mac.update(length).update(bytes);
-  }
-  const digest = mac.digest();
+  const digest = macOf(key, [NAME_VERSION, parts.triggerUid, parts.value]);
   return `${parts.agent}-${ulid(digest.readUIntBE(0, 6), digest.subarray(6, 16))}`;
 }

@@ -1,3 +1,4 @@
+import { createSecretKey } from 'node:crypto';
 import { FakeClock } from '../../test/builders/fake-clock.js';
 import { recordingLog } from '../../test/builders/log.js';
 import { RecordingApi } from '../../test/builders/recording-api.js';
@@ -11,7 +12,7 @@ function setup() {
   const { log, lines } = recordingLog();
   const reader = createKeyringReader({ api, clock, log, namespace: 'system' });
   const store = (ids: string[], current: string) => {
-    const keys = new Map(ids.map((id) => [id, Buffer.alloc(32, id)]));
+    const keys = new Map(ids.map((id) => [id, createSecretKey(Buffer.alloc(32, id))]));
     const data = { 'keys.json': Buffer.from(formatKeyring({ current, keys })).toString('base64') };
     api.seed(Secrets, {
       apiVersion: 'v1',

@@ -1,13 +1,13 @@
-import { createHmac } from 'node:crypto';
+import { createHmac, createSecretKey } from 'node:crypto';
 import type { Keyring } from '../api/keyring.js';
 import { newTokenId, tokenMatches, triggerToken, triggerUrl } from './trigger-token.js';
 
-const KEY = Buffer.alloc(32, 7);
+const KEY = createSecretKey(Buffer.alloc(32, 7));
 const KEYRING: Keyring = {
   current: 'k2',
   keys: new Map([
     ['k1', KEY],
-    ['k2', Buffer.alloc(32, 8)],
+    ['k2', createSecretKey(Buffer.alloc(32, 8))],
   ]),
 };
 const PARTS = { agentId: 'box.agent', slug: 'hook', tokenId: '0123456789abcdef0123456789abcdef' };

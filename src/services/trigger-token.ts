@@ -2,7 +2,9 @@
  * The secret part of a trigger's URL: an HMAC over what the URL names, with a key that only the API pods read (DESIGN 3).
  * Nothing is stored that would let somebody who reads triggers build the URL, and a new nonce kills the old URL.
  */
-import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
+import { createSecretKey, hash, randomBytes, timingSafeEqual } from 'node:crypto';
+import type { KeyObject } from 'node:crypto';
+import { macOf } from '../api/keyring.js';
 import type { Keyring } from '../api/keyring.js';
 
 /** Part of the signed text, so that a later form of the token can never equal one of this form. */
@@ -22,15 +24,8 @@ export function newTokenId(): string {
 }
 
 /** The token of a trigger: HMAC-SHA256 over the length-prefixed parts, base64url (43 characters). */
-export function triggerToken(key: Uint8Array, parts: TokenParts): string {
-  const mac = createHmac('sha256', key);
-  for (const part of [TOKEN_VERSION, parts.agentId, parts.slug, parts.tokenId]) {
-    const bytes = Buffer.from(part);
-    const length = Buffer.alloc(4);
-    length.writeUInt32BE(bytes.length);
-    mac.update(length).update(bytes);
-  }
-  return mac.digest('base64url');
+export function triggerToken(key: KeyObject, parts: TokenParts): string {
+  return macOf(key, [TOKEN_VERSION, parts.agentId, parts.slug, parts.tokenId]).toString('base64url');
 }
 
 /** What decides about a presented token; `tokenId` and `keyId` are those of the trigger. */
@@ -42,7 +37,7 @@ export interface TokenCheck {
 }
 
 /** Signs when no real key fits, so that the answer for an unknown trigger takes the same work as for a known one. */
-const DUMMY_KEY = randomBytes(32);
+const DUMMY_KEY = createSecretKey(randomBytes(32));
 const DUMMY_TOKEN_ID = '0'.repeat(32);
 
 /**
@@ -61,7 +56,7 @@ export function tokenMatches(keyring: Keyring | undefined, check: TokenCheck, pr
 }
 
 function digest(text: string): Buffer {
-  return createHash('sha256').update(text).digest();
+  return hash('sha256', text, 'buffer');
 }
 
 /** `{publicUrl}/api/t/{agent_id}/{slug}/{token}` (spec 4.3). `publicUrl` has no trailing slash. */

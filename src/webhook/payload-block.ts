@@ -83,6 +83,7 @@ function escapeTags(text: string): string {
 }
 
 function cut(text: string, maxBytes: number): string {
+  if (Buffer.byteLength(text) <= maxBytes) return text;
   const { read } = new TextEncoder().encodeInto(text, new Uint8Array(maxBytes));
-  return read === text.length ? text : text.slice(0, read);
+  return text.slice(0, read);
 }

@@ -1,4 +1,5 @@
 /** The whole API process on a real API server, with a workspace, a Box, a key and an agent `greeter` that it works on. */
+import { createSecretKey } from 'node:crypto';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -87,7 +88,7 @@ export async function runReadyApi(
 
 /** The keyring that trigger URLs are made with, as the controller would make it. */
 export async function createKeyring({ api }: Pick<TestApiServer, 'api'>, namespace: string): Promise<void> {
-  const keys = formatKeyring({ current: 'k1', keys: new Map([['k1', Buffer.alloc(32, 5)]]) });
+  const keys = formatKeyring({ current: 'k1', keys: new Map([['k1', createSecretKey(Buffer.alloc(32, 5))]]) });
   await api.create(Secrets, {
     apiVersion: 'v1',
     kind: 'Secret',

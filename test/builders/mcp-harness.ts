@@ -2,7 +2,7 @@
  * The real MCP application on the in-memory API server: two workspaces, keys, Boxes and agents. Tests post raw HTTP at it
  * and see every read and write that a call made.
  */
-import { createHash } from 'node:crypto';
+import { createHash, createSecretKey } from 'node:crypto';
 import { gzipSync } from 'node:zlib';
 import type { Express } from 'express';
 import { Registry as PromRegistry } from 'prom-client';
@@ -58,7 +58,7 @@ export const READ_ONLY_KEY = `bw_${'r'.repeat(43)}`;
 export const OTHER_KEY = `bw_${'o'.repeat(43)}`;
 export const PUBLIC_URL = 'https://agents.example.com';
 
-const KEYRING: Keyring = { current: 'k1', keys: new Map([['k1', Buffer.alloc(32, 1)]]) };
+const KEYRING: Keyring = { current: 'k1', keys: new Map([['k1', createSecretKey(Buffer.alloc(32, 1))]]) };
 const RESOURCE = { apiVersion: 'boxwright.dev/v1alpha1' };
 
 export interface ToolAnswer {

@@ -1,4 +1,5 @@
 /** Ticks on a real API server: two controllers that both believe to lead, a clock that jumps, a run that is removed. */
+import { createSecretKey } from 'node:crypto';
 import { API_VERSION } from '../../src/api/define-resource.js';
 import type { Keyring } from '../../src/api/keyring.js';
 import { AgentRuns } from '../../src/api/v1alpha1/agent-run.js';
@@ -18,7 +19,7 @@ import { nextTick } from '../../src/schedule/timing.js';
 import { eventually, startApiServer } from '../builders/api-server.js';
 import type { TestApiServer } from '../builders/api-server.js';
 
-const KEY = Buffer.alloc(32, 9);
+const KEY = createSecretKey(Buffer.alloc(32, 9));
 const KEYRING: Keyring = { current: 'k1', keys: new Map([['k1', KEY]]) };
 const HOUR_MS = 3_600_000;
 

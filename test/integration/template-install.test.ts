@@ -1,4 +1,5 @@
 /** install_template on a real API server: whichever write is the last one of its API pod, all agents stay or none. */
+import { createSecretKey } from 'node:crypto';
 import { AgentRuns } from '../../src/api/v1alpha1/agent-run.js';
 import { AgentSchedules } from '../../src/api/v1alpha1/agent-schedule.js';
 import { AgentSkills } from '../../src/api/v1alpha1/agent-skill.js';
@@ -95,7 +96,7 @@ function services(api: KubeApi, clock: Clock) {
     agentWaiter: new KeyedWaiter(caches.Agent, systemClock),
     runWaiter: new KeyedWaiter(caches.AgentRun, systemClock),
     publicUrl: 'https://agents.example.com',
-    keyring: () => ({ current: 'k1', keys: new Map([['k1', Buffer.alloc(32, 1)]]) }),
+    keyring: () => ({ current: 'k1', keys: new Map([['k1', createSecretKey(Buffer.alloc(32, 1))]]) }),
     liveRuns,
     barrier: {
       passed: (write) =>

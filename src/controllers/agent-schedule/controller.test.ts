@@ -1,3 +1,4 @@
+import { createSecretKey } from 'node:crypto';
 import { API_VERSION } from '../../api/define-resource.js';
 import type { Keyring } from '../../api/keyring.js';
 import { AgentRuns } from '../../api/v1alpha1/agent-run.js';
@@ -17,7 +18,7 @@ import { createAgentScheduleController } from './controller.js';
 const NAMESPACE = 'bw-lab';
 const NAME = 'news.morning';
 const KEY = `${NAMESPACE}/${NAME}`;
-const HMAC_KEY = Buffer.alloc(32, 7);
+const HMAC_KEY = createSecretKey(Buffer.alloc(32, 7));
 const KEYRING: Keyring = { current: 'k1', keys: new Map([['k1', HMAC_KEY]]) };
 const CREATED = '2026-05-01T12:00:00Z';
 const TICK = Date.parse('2026-05-02T09:00:00Z');

@@ -37,7 +37,7 @@ describe('the installation', () => {
     ]);
     const keyring = secret('boxwright-keyring');
     expect(keyring?.metadata.annotations).toEqual({ 'helm.sh/resource-policy': 'keep' });
-    expect(parseKeyring(entryOf(keyring, KEYRING_ENTRY) ?? '').keys.get('k1')).toHaveLength(32);
+    expect(parseKeyring(entryOf(keyring, KEYRING_ENTRY) ?? '').keys.get('k1')?.symmetricKeySize).toBe(32);
     expect(installation.keyIds()).toEqual({ current: 'k1', all: new Set(['k1']) });
     expect(installation.caBundle()).toBe(entryOf(secret('boxwright-gateway-tls'), 'ca.crt'));
     expect(secret('boxwright-gateway-tls')?.type).toBe('kubernetes.io/tls');

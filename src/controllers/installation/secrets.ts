@@ -1,4 +1,5 @@
 /** The Secrets of the installation: names, and how keyring, CA and server certificate stand in them. */
+import { createSecretKey } from 'node:crypto';
 import { KEYRING_ENTRY, KEYRING_SECRET, KEY_BYTES, formatKeyring } from '../../api/keyring.js';
 import { LABEL_MANAGED_BY, MANAGED_BY } from '../../api/labels.js';
 import type { Secret } from '../../kube/core-types.js';
@@ -13,7 +14,7 @@ export const FIRST_KEY_ID = 'k1';
 
 /** A keyring with one new key. It outlives an uninstall: without it every trigger URL would change. */
 export function newKeyringSecret(namespace: string, random: (size: number) => Uint8Array): Secret {
-  const keyring = { current: FIRST_KEY_ID, keys: new Map([[FIRST_KEY_ID, random(KEY_BYTES)]]) };
+  const keyring = { current: FIRST_KEY_ID, keys: new Map([[FIRST_KEY_ID, createSecretKey(random(KEY_BYTES))]]) };
   const secret = installationSecret(KEYRING_SECRET, namespace, { [KEYRING_ENTRY]: formatKeyring(keyring) });
   return {
     ...secret,

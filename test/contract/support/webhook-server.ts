@@ -1,4 +1,5 @@
 /** The trigger URL in an express app on loopback, with the real services behind it and a counting API server stub. */
+import { createSecretKey } from 'node:crypto';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import express from 'express';
@@ -17,7 +18,7 @@ import { createWebhookRouter } from '../../../src/webhook/router.js';
 import { FakeClock } from '../../builders/fake-clock.js';
 
 export const AGENT = { box: 'team', agent: 'cleo' };
-const KEY = Buffer.alloc(32, 7);
+const KEY = createSecretKey(Buffer.alloc(32, 7));
 const KEYRING = { current: 'k1', keys: new Map([['k1', KEY]]) };
 
 export interface TriggerChange {
