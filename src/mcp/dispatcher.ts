@@ -8,7 +8,7 @@ import type { Caller } from '../services/key-check.js';
 import { UserError } from '../services/user-error.js';
 import { checkArguments } from './arguments.js';
 import type { Tool, ToolCall } from './define-tool.js';
-import { METHOD_NOT_FOUND, errorText, parseIncoming, resultBytes, toolError, toolResult } from './json-rpc.js';
+import { METHOD_NOT_FOUND, errorBytes, parseIncoming, resultBytes, toolError, toolResult } from './json-rpc.js';
 import type { Piece } from './kept-text.js';
 import type { ToolMetrics } from './metrics.js';
 import { initializeResult } from './protocol.js';
@@ -27,8 +27,8 @@ export interface DispatcherDeps {
 }
 
 export interface Dispatcher {
-  /** The body of the answer, or undefined when nothing is answered (202). Rejects only for a fault of our own. */
-  dispatch(body: Uint8Array, caller: Caller, gone: AbortSignal): Promise<string | Buffer | undefined>;
+  /** The body of the answer in pieces, or undefined when nothing is answered (202). Rejects only for a fault of our own. */
+  dispatch(body: Uint8Array, caller: Caller, gone: AbortSignal): Promise<readonly Buffer[] | undefined>;
 }
 
 export function createDispatcher(deps: DispatcherDeps): Dispatcher {
@@ -36,7 +36,7 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
     async dispatch(body, caller, gone) {
       const message = parseIncoming(body);
       if (message.kind === 'notification') return undefined;
-      if (message.kind === 'invalid') return errorText(message.id, message.code, message.message);
+      if (message.kind === 'invalid') return errorBytes(message.id, message.code, message.message);
       const { id, method, params } = message;
       switch (method) {
         case 'initialize':
@@ -48,7 +48,7 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
         case 'tools/call':
           return resultBytes(id, ...(await callTool(deps, params, { caller, services: deps.services, gone })));
         default:
-          return errorText(
+          return errorBytes(
             id,
             METHOD_NOT_FOUND,
             'Method not found: this server knows initialize, ping, tools/list and tools/call',

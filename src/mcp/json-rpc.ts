@@ -3,7 +3,7 @@
  * bytes in, texts out; the router adds HTTP.
  */
 
-import { hasKeptList, keptJson } from './kept-text.js';
+import { bytesOf, hasKeptList, keptJson } from './kept-text.js';
 import type { Piece } from './kept-text.js';
 
 export const PARSE_ERROR = -32700;
@@ -79,15 +79,13 @@ function parseJson(text: string): { value: unknown } | undefined {
 }
 
 /** An answer from a result that is JSON text already, in pieces. */
-export function resultBytes(id: string, ...result: readonly Piece[]): Buffer {
-  const pieces = [`{"jsonrpc":"2.0","id":${id},"result":`, ...result, '}'];
-  if (!pieces.some((piece) => typeof piece !== 'string')) return Buffer.from(pieces.join(''));
-  return Buffer.concat(pieces.map((piece) => (typeof piece === 'string' ? Buffer.from(piece) : piece)));
+export function resultBytes(id: string, ...result: readonly Piece[]): Buffer[] {
+  return bytesOf([`{"jsonrpc":"2.0","id":${id},"result":`, ...result, '}']);
 }
 
 /** An answer with an error. */
-export function errorText(id: string, code: number, message: string): string {
-  return `{"jsonrpc":"2.0","id":${id},"error":${JSON.stringify({ code, message })}}`;
+export function errorBytes(id: string, code: number, message: string): Buffer[] {
+  return bytesOf([`{"jsonrpc":"2.0","id":${id},"error":${JSON.stringify({ code, message })}}`]);
 }
 
 /** Result of a tool that succeeded: text and structuredContent are the same data, serialised once (spec 4.1). */

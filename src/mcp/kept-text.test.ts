@@ -1,5 +1,5 @@
 import * as fc from 'fast-check';
-import { hasKeptList, keptJson } from './kept-text.js';
+import { bytesOf, hasKeptList, keptJson } from './kept-text.js';
 import type { Piece } from './kept-text.js';
 
 const joined = (pieces: readonly Piece[]) => pieces.map(String).join('');
@@ -43,4 +43,13 @@ test('only a list that cannot change counts', () => {
   expect(hasKeptList({ agents: Object.freeze([]), note: 'x' })).toBe(true);
   expect(hasKeptList({ agents: [Object.freeze({})], note: 'x' })).toBe(false);
   expect(hasKeptList({})).toBe(false);
+});
+
+test('the bytes are those of the whole text, and kept ones are the same object', () => {
+  const kept = Buffer.from('kept');
+  const bytes = bytesOf(['é', 'a', kept, kept, 'z']);
+  expect(Buffer.concat(bytes).toString()).toBe('éakeptkeptz');
+  expect(bytes.filter((one) => one === kept)).toHaveLength(2);
+  expect(Buffer.concat(bytesOf([]))).toHaveLength(0);
+  expect(bytesOf(['a', 'b'])).toHaveLength(1);
 });

@@ -11,6 +11,21 @@ export interface JsonPieces {
 
 export type Piece = string | Buffer;
 
+/** The bytes of a text; those that are kept are not copied. */
+export function bytesOf(pieces: readonly Piece[]): Buffer[] {
+  const bytes: Buffer[] = [];
+  let text = '';
+  for (const piece of pieces) {
+    if (typeof piece === 'string') {
+      text += piece;
+      continue;
+    }
+    bytes.push(Buffer.from(text), piece);
+    text = '';
+  }
+  return [...bytes, Buffer.from(text)];
+}
+
 type List = readonly unknown[];
 
 /** Whether a field of the payload is a frozen list. */

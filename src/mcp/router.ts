@@ -8,7 +8,7 @@ import type { Logger } from '../observability/logger.js';
 import type { Clock } from '../runtime/clock.js';
 import type { Caller, KeyCheck } from '../services/key-check.js';
 import type { Dispatcher } from './dispatcher.js';
-import { INTERNAL_ERROR, INVALID_REQUEST, errorText } from './json-rpc.js';
+import { INTERNAL_ERROR, INVALID_REQUEST, errorBytes } from './json-rpc.js';
 import { readCappedBody } from './request-body.js';
 
 export const MCP_ROUTE = '/api/mcp/account';
@@ -59,7 +59,7 @@ async function answer(deps: McpRouterDeps, request: IncomingMessage, response: S
     await answerPost(deps, caller, request, response);
   } catch (error) {
     deps.log.error({ err: error }, 'MCP call failed');
-    finish(response, errorText('null', INTERNAL_ERROR, 'Internal error: try again'));
+    finish(response, errorBytes('null', INTERNAL_ERROR, 'Internal error: try again'));
   }
 }
 
@@ -78,13 +78,13 @@ async function answerPost(
   if (body === 'gone') return;
   if (body === 'too large') {
     const message = `Invalid Request: the body has more than ${MAX_MCP_BODY_BYTES} bytes`;
-    return finish(response, errorText('null', INVALID_REQUEST, message));
+    return finish(response, errorBytes('null', INVALID_REQUEST, message));
   }
   const stopHeartbeat = startHeartbeat(deps.clock, response);
   try {
-    const text = await deps.dispatcher.dispatch(body, caller, gone.signal);
-    if (text === undefined) response.writeHead(202, { 'content-length': '0' }).end();
-    else finish(response, text);
+    const bytes = await deps.dispatcher.dispatch(body, caller, gone.signal);
+    if (bytes === undefined) response.writeHead(202, { 'content-length': '0' }).end();
+    else finish(response, bytes);
   } finally {
     stopHeartbeat();
   }
@@ -105,11 +105,15 @@ function startHeartbeat(clock: Clock, response: ServerResponse): () => void {
 const JSON_HEADERS = { 'content-type': 'application/json', 'cache-control': 'no-store' };
 
 /** Ends the answer; the status is 200 whatever happened (spec 7). */
-function finish(response: ServerResponse, text: string | Buffer): void {
+function finish(response: ServerResponse, body: readonly Buffer[]): void {
   if (response.destroyed || response.writableEnded) return;
-  const bytes = typeof text === 'string' ? Buffer.from(text) : text;
-  if (!response.headersSent) response.writeHead(200, { ...JSON_HEADERS, 'content-length': String(bytes.length) });
-  response.end(bytes);
+  if (!response.headersSent) response.writeHead(200, { ...JSON_HEADERS, 'content-length': lengthOf(body) });
+  for (const bytes of body) response.write(bytes);
+  response.end();
+}
+
+function lengthOf(body: readonly Buffer[]): number {
+  return body.reduce((sum, { length }) => sum + length, 0);
 }
 
 function sendUnauthorized(response: ServerResponse): void {
@@ -119,6 +123,8 @@ function sendUnauthorized(response: ServerResponse): void {
 }
 
 function sendMethodNotAllowed(response: ServerResponse): void {
-  const text = errorText('null', INVALID_REQUEST, 'Method not allowed: this endpoint takes POST only');
-  response.writeHead(405, { ...JSON_HEADERS, allow: 'POST' }).end(text);
+  const body = errorBytes('null', INVALID_REQUEST, 'Method not allowed: this endpoint takes POST only');
+  response
+    .writeHead(405, { ...JSON_HEADERS, allow: 'POST', 'content-length': lengthOf(body) })
+    .end(Buffer.concat(body));
 }
