@@ -74,6 +74,9 @@ export class Database {
     });
     // A connection that breaks while nobody uses it: the pool drops it, and the next call tells whether the server is there.
     this.#pool.on('error', (error) => options.log.debug({ code: codeOf(error) }, 'archive connection lost'));
+    // One that breaks under a call tells so twice: the statement rejects, which is how the call hears of it, and this event would
+    // end the process if nobody listened.
+    this.#pool.on('connect', (client) => client.on('error', () => undefined));
   }
 
   /**
