@@ -7,6 +7,7 @@ import { BY_CALLER } from '../../src/controllers/agent-run/views.js';
 import { BudgetLedger } from '../../src/controllers/budget/ledger.js';
 import type { BudgetCaches, BudgetOwner } from '../../src/controllers/budget/scopes.js';
 import { BY_AGENT, BY_NAMESPACE } from '../../src/controllers/common/informers.js';
+import type { CacheChange } from '../../src/kube/types.js';
 import { FakeClock } from './fake-clock.js';
 
 export const NAMESPACE = boxNamespace('lab');
@@ -26,7 +27,7 @@ export class BudgetWorld {
   readonly agent: { spec: BudgetOwner['spec']; status?: BudgetOwner['status'] };
   readonly ledger: BudgetLedger;
   readonly #runListeners: ((change: Change) => void)[] = [];
-  readonly #agentListeners: ((change: { key: string }) => void)[] = [];
+  readonly #agentListeners: ((change: CacheChange<BudgetOwner>) => void)[] = [];
 
   constructor(owners: { agent?: Budgets; box?: Budgets; workspace?: Budgets }) {
     this.agent = { spec: { budget: owners.agent } };
@@ -66,7 +67,20 @@ export class BudgetWorld {
 
   /** The cache of agents shows a change. */
   agentChanged(): void {
-    for (const listener of this.#agentListeners) listener({ key: `${NAMESPACE}/helper` });
+    this.#tellAgent(this.agent);
+  }
+
+  /** The cache of agents shows other sums. */
+  showSums(status: NonNullable<BudgetOwner['status']>): void {
+    const previous = { ...this.agent };
+    this.agent.status = status;
+    this.#tellAgent(previous);
+  }
+
+  #tellAgent(previous: BudgetOwner): void {
+    for (const listener of this.#agentListeners) {
+      listener({ key: `${NAMESPACE}/helper`, previous, current: this.agent });
+    }
   }
 
   #listen<T>(listeners: T[], listener: T): () => void {

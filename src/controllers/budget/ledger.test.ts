@@ -100,6 +100,21 @@ describe('slices', () => {
     expect(left()).toBe(40_000);
   });
 
+  test('a removed run counts once, also when its owner has dropped it from folding a moment later', () => {
+    const world = new BudgetWorld({ agent: [{ per: 'month', tokens: 100_000 }] });
+    const at = '2026-01-01T00:00:00.000Z';
+    const budget = { at, granted: { tokens: 60_000 } };
+    world.show(newRun('a', { phase: 'done', usage: usageOf(60_000), usageFinal: true, budget }), 'a');
+    const periods = addToPeriods([], at, { tokens: 60_000, microUsd: 0 });
+    const folded = { runs: 1, inputTokens: 0, outputTokens: 0, costMicroUsd: 0, periods };
+
+    world.showSums({ folded, folding: ['uid-a'] });
+    world.show(undefined, 'a');
+    world.showSums({ folded, folding: [] });
+
+    expect(world.ledger.admit(newRun('b'))).toMatchObject({ tokens: 40_000 });
+  });
+
   test('a new day has a new budget', async () => {
     const world = new BudgetWorld({ agent: [{ per: 'day', tokens: 10_000 }] });
     const first = newRun('a');

@@ -11,10 +11,11 @@ import { amountOf, countedAt, periodsOf } from '../../api/budget.js';
 import type { Allowance, Amount, Slice } from '../../api/budget.js';
 import { isTerminal } from '../../api/run-status.js';
 import type { AgentRun, RunBudget } from '../../api/v1alpha1/agent-run.js';
+import type { CacheChange } from '../../kube/types.js';
 import { isoNow, type Clock } from '../../runtime/clock.js';
 import { EmptyBudgets } from './empty-budgets.js';
 import { callerRuns, familyOf, isSettled, ownerScopes, placeOf, returnsOf } from './scopes.js';
-import type { BudgetCaches, OwnerScope, Place, RunSet } from './scopes.js';
+import type { BudgetCaches, BudgetOwner, OwnerKind, OwnerScope, Place, RunSet } from './scopes.js';
 import { allowanceIn, enlarged, firstSlice, higher, narrow, shown } from './slices.js';
 import type { Limit } from './slices.js';
 
@@ -29,6 +30,8 @@ interface Held {
 interface Gone extends Held, Place {
   uid: string;
   until: number;
+  /** Ids of the owners whose sums contain it for good: it has left their `folding`. */
+  summedBy: Set<string>;
 }
 
 interface Granted extends Slice {
@@ -59,11 +62,16 @@ export class BudgetLedger {
 
   /** To be subscribed before the informers start; returns unsubscribe. */
   watch(): () => void {
+    const { runs, agents, boxes, workspaces } = this.#caches;
+    const sums = (kind: OwnerKind) => (change: CacheChange<BudgetOwner>) => this.#noteSummed(kind, change);
     const stops = [
-      this.#caches.runs.onChange(({ previous, current }) => {
+      runs.onChange(({ previous, current }) => {
         if (current === undefined && previous !== undefined) this.#keep(previous);
         else if (current !== undefined && isSettled(current)) this.#granted.delete(uidOf(current));
       }),
+      agents.onChange(sums('Agent')),
+      boxes.onChange(sums('Box')),
+      workspaces.onChange(sums('Workspace')),
       this.empty.watch(),
     ];
     return () => stops.forEach((stop) => stop());
@@ -132,7 +140,7 @@ export class BudgetLedger {
   }
 
   /** What some runs used or may use, in a period or in all, without one of them. */
-  #used({ sums, runs, has }: RunSet, period: string | undefined, without: string): Amount {
+  #used({ id, sums, runs, has }: RunSet, period: string | undefined, without: string): Amount {
     const { folded, folding = [] } = sums ?? {};
     const sum = { tokens: 0, microUsd: 0 };
     const add = ({ tokens, microUsd }: Amount) => {
@@ -152,7 +160,8 @@ export class BudgetLedger {
     }
     this.#forgetGone();
     for (const gone of this.#gone) {
-      if (!counted.has(gone.uid) && has(gone) && isIn(gone.at, period)) add(gone.amount);
+      if (counted.has(gone.uid) || (id !== undefined && gone.summedBy.has(id))) continue;
+      if (has(gone) && isIn(gone.at, period)) add(gone.amount);
     }
     return sum;
   }
@@ -213,7 +222,16 @@ export class BudgetLedger {
     this.#granted.delete(uid);
     if (held === undefined) return;
     this.#forgetGone();
-    this.#gone.push({ ...held, ...placeOf(run), uid, until: this.#clock.monotonic() + GONE_MS });
+    this.#gone.push({ ...held, ...placeOf(run), uid, until: this.#clock.monotonic() + GONE_MS, summedBy: new Set() });
+  }
+
+  /** A run leaves `folding` only after it is gone; from then on nothing but the sums tells that it is in them. */
+  #noteSummed(kind: OwnerKind, { key, previous, current }: CacheChange<BudgetOwner>): void {
+    const before = previous?.status?.folding ?? [];
+    const after = new Set(current?.status?.folding);
+    const left = new Set(before.filter((uid) => !after.has(uid)));
+    if (left.size === 0) return;
+    for (const gone of this.#gone) if (left.has(gone.uid)) gone.summedBy.add(`${kind}:${key}`);
   }
 }
 

@@ -41,6 +41,8 @@ export interface Place {
 
 /** Some runs that are counted together. */
 export interface RunSet {
+  /** Of an owner: `<kind>:<key of the owner's cache>`. */
+  id?: string;
   sums: Sums | undefined;
   runs: () => readonly AgentRun[];
   has: (place: Place) => boolean;
@@ -52,7 +54,6 @@ export type OwnerKind = 'Agent' | 'Box' | 'Workspace';
 export interface OwnerScope extends RunSet {
   kind: OwnerKind;
   name: string;
-  /** `<kind>:<key of the owner's cache>`. */
   id: string;
   budget: Budgets;
 }
