@@ -58,6 +58,11 @@ export const QUEUE_REASONS = {
     cause: 'The cluster had no room: quota refused the pod, or no node could take it. Nothing was executed.',
     nextStep: 'Add nodes or raise spec.quota of the Box; the run is tried again.',
   },
+  JobRefused: {
+    cause:
+      'Kubernetes refused the Job of a run of this Box, as an admission policy of the cluster may. Nothing was executed.',
+    nextStep: 'Mend what the message of the oldest waiting run of the Box names; it is tried again every 30 s.',
+  },
 } as const satisfies Record<string, ReasonInfo>;
 export type QueueReason = keyof typeof QUEUE_REASONS;
 

@@ -99,6 +99,11 @@ export function isInvalid(error: unknown): boolean {
   return error instanceof KubeApiError && error.status === 422;
 }
 
+/** 400: the request makes no sense, or an admission webhook that names no code said no. */
+export function isBadRequest(error: unknown): boolean {
+  return error instanceof KubeApiError && error.status === 400;
+}
+
 /** 403: RBAC, quota or an admission policy said no. */
 export function isForbidden(error: unknown): boolean {
   return error instanceof KubeApiError && error.status === 403;

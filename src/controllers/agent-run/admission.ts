@@ -27,6 +27,7 @@ export type Gate = Extract<
   | 'BoxNotReady'
   | 'WorkspaceNotReady'
   | 'NoCapacity'
+  | 'JobRefused'
   | 'WaitingForBudget'
 >;
 

@@ -1,7 +1,7 @@
 /** Creates the Job of an admitted run. "Already exists" with our owner UID is success (DESIGN principle 3). */
 import type { QueueReason } from '../../api/reasons.js';
 import { Jobs } from '../../kube/core-types.js';
-import { KubeApiError, isAlreadyExists, isForbidden, isInvalid, isNotFound } from '../../kube/errors.js';
+import { KubeApiError, isAlreadyExists, isBadRequest, isForbidden, isInvalid, isNotFound } from '../../kube/errors.js';
 import { ownedBy } from '../../kube/owner-references.js';
 import { describeEmpty } from '../budget/empty-budgets.js';
 import { mustWait } from '../workspace-volume/plan.js';
@@ -16,14 +16,18 @@ export type CreateResult =
   | { result: 'created' }
   /** A Job of another run has the name: one of a deleted namesake, which the garbage collector removes. */
   | { result: 'other-job' }
-  /** Not now; the run waits. */
-  | { result: 'refused'; reason: Extract<QueueReason, 'NoCapacity' | 'BoxNotReady' | 'WorkspaceNotReady'> }
+  /** Not now; the run waits. `message` takes the place of what the reason says in general. */
+  | {
+      result: 'refused';
+      reason: Extract<QueueReason, 'NoCapacity' | 'BoxNotReady' | 'WorkspaceNotReady' | 'JobRefused'>;
+      message?: string;
+    }
   /** Not before a budget has something left. */
   | { result: 'no-budget'; message: string }
   /** Never. */
   | { result: 'invalid'; message: string };
 
-/** Rejects for what repeating can repair: no answer, missing rights, an installation that is not set up yet. */
+/** Rejects for what repeating soon can repair: no answer, an installation that is not set up yet. */
 export async function createJob(
   deps: Pick<RunDependencies, 'api' | 'caches' | 'jobSettings' | 'budgets'>,
   { run, box, uid, volume }: RunState,
@@ -51,12 +55,14 @@ export async function createJob(
 }
 
 function refusal(error: unknown): CreateResult {
-  if (isInvalid(error))
-    return { result: 'invalid', message: `Kubernetes refused the Job: ${(error as Error).message}` };
+  const message = `Kubernetes refused the Job: ${(error as Error).message}`;
+  if (isInvalid(error)) return { result: 'invalid', message };
   if (isNotFound(error) || isTerminating(error)) return { result: 'refused', reason: 'BoxNotReady' };
   if (isForbidden(error) && (error as Error).message.includes('exceeded quota')) {
     return { result: 'refused', reason: 'NoCapacity' };
   }
+  // An admission webhook answers with either: a person has to mend something.
+  if (isForbidden(error) || isBadRequest(error)) return { result: 'refused', reason: 'JobRefused', message };
   throw error;
 }
 

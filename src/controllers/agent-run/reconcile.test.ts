@@ -359,6 +359,25 @@ describe('creating the Job', () => {
     expect(world.run().status).toEqual({ phase: 'running' });
   });
 
+  it.each([
+    [403, 'Forbidden', 'admission webhook "policy.example.com" denied the request: no tools here'],
+    [400, 'BadRequest', 'admission webhook "policy.example.com" denied the request: no tools here'],
+  ])('waits when a policy of the cluster refuses the Job with %s, says so, and tries again', async (...refusal) => {
+    const world = new RunWorld();
+    const [code, reason, text] = refusal;
+    world.api.failNext({ verb: 'create', resource: 'jobs', error: apiError(code, reason, text) });
+    world.api.seed(AgentRuns, makeRun());
+    await world.settle();
+    expect(world.run().status).toMatchObject({
+      phase: 'running',
+      reason: 'JobRefused',
+      message: expect.stringContaining('no tools here'),
+    });
+    expect(world.writes()).toEqual(['create jobs ada-1', 'patch agentruns/status ada-1']);
+    await world.pass(30);
+    expect(world.writes()).toEqual(['create jobs ada-1']);
+  });
+
   it('ends the run when Kubernetes finds the Job invalid', async () => {
     const world = new RunWorld();
     const error = apiError(422, 'Invalid', 'spec.template.spec.runtimeClassName: bad');

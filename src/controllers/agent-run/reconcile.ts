@@ -288,7 +288,7 @@ export class RunReconciler {
         if (created.reason !== 'WorkspaceNotReady') this.#queue.pause(state.boxName, created.reason);
         this.#queue.giveBack(state.key);
         this.#deps.budgets?.release(run);
-        await this.#wait(run, created.reason, signal);
+        await this.#wait(run, created.reason, signal, created.message);
         return {};
       case 'no-budget':
         this.#queue.giveBack(state.key);
