@@ -2,6 +2,7 @@ import { FINALIZER_CLEANUP, FINALIZER_FOLD } from '../api/labels.js';
 import { AgentRuns } from '../api/v1alpha1/agent-run.js';
 import { Agents } from '../api/v1alpha1/agent.js';
 import { ALL_KINDS } from '../api/v1alpha1/index.js';
+import type { KubeApi, ListOptions } from '../kube/types.js';
 import { RecordingApi, apiError } from '../../test/builders/recording-api.js';
 import { releaseFinalizers } from './release-finalizers.js';
 
@@ -47,5 +48,31 @@ describe('the uninstall hook', () => {
     await expect(releaseFinalizers(api, ALL_KINDS)).rejects.toThrow(
       'AgentRun one changed meanwhile; run the hook again',
     );
+  });
+
+  test('writes many objects at once, and reads nothing of what they hold', async () => {
+    const items = Array.from({ length: 100 }, (_, index) => run(`run-${index}`, [FINALIZER_FOLD]));
+    const written = new Set<string>();
+    let asked: ListOptions | undefined;
+    let underWay = 0;
+    let mostUnderWay = 0;
+    const api = {
+      list: (_type: unknown, options?: ListOptions) => {
+        asked = options;
+        return Promise.resolve({ items, resourceVersion: '1' });
+      },
+      patch: async (_type: unknown, { name }: { name: string }) => {
+        underWay += 1;
+        mostUnderWay = Math.max(mostUnderWay, underWay);
+        await new Promise((resolve) => setImmediate(resolve));
+        underWay -= 1;
+        written.add(name);
+      },
+    } as unknown as Pick<KubeApi, 'list' | 'patch'>;
+
+    expect(await releaseFinalizers(api, [AgentRuns])).toBe(100);
+    expect(written.size).toBe(100);
+    expect(asked).toMatchObject({ metadataOnly: true });
+    expect(mostUnderWay).toBeGreaterThan(8);
   });
 });
