@@ -54,6 +54,16 @@ capabilities: { drop: [ALL] }
 {{- end }}
 {{- end }}
 
+{{/* Pull secrets of a pod of the control plane; nothing when there are none. */}}
+{{- define "boxwright.pullSecrets" -}}
+{{- with .Values.image.pullSecrets }}
+imagePullSecrets:
+  {{- range . }}
+  - name: {{ . }}
+  {{- end }}
+{{- end }}
+{{- end }}
+
 {{/* Deployment of one process. Argument: dict with root, component, values, env, ports. */}}
 {{- define "boxwright.deployment" -}}
 apiVersion: apps/v1
@@ -81,12 +91,7 @@ spec:
         prometheus.io/port: "8081"
     spec:
       serviceAccountName: boxwright-{{ .component }}
-      {{- with .root.Values.image.pullSecrets }}
-      imagePullSecrets:
-        {{- range . }}
-        - name: {{ . }}
-        {{- end }}
-      {{- end }}
+      {{- include "boxwright.pullSecrets" .root | nindent 6 }}
       enableServiceLinks: false
       terminationGracePeriodSeconds: {{ .grace | default 30 }}
       securityContext:
