@@ -430,8 +430,12 @@ describe('a working run', () => {
     expect(world.writes()).toEqual(['patch agentruns/status ada-1', 'delete jobs ada-1']);
     expect(world.run().status).toMatchObject({ phase: 'error', reason: 'PodDeleted' });
     expect(findCondition(world.run().status?.conditions, 'Finished')).toMatchObject({ reason: 'PodDeleted' });
-    await world.pass(600);
+    await world.pass(119);
     expect(world.writes()).toEqual([]);
+    // No gateway has said what it used.
+    await world.pass(600);
+    expect(world.writes()).toEqual(['patch agentruns/status ada-1']);
+    expect(world.run().status?.usageFinal).toBe(true);
   });
 
   it('ends as Evicted when its pod was evicted, also when the pod is gone before anybody looks', async () => {

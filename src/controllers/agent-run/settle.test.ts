@@ -1,3 +1,5 @@
+import { AgentRuns } from '../../api/v1alpha1/agent-run.js';
+import type { AgentRun } from '../../api/v1alpha1/agent-run.js';
 import { Jobs } from '../../kube/core-types.js';
 import { FakeClock } from '../../../test/builders/fake-clock.js';
 import { RecordingApi } from '../../../test/builders/recording-api.js';
@@ -40,6 +42,35 @@ test('a TTL that could not be written is written at the next look', async () => 
   await expect(settler.settle(state, SIGNAL)).rejects.toThrow('no answer');
   await settler.settle(state, SIGNAL);
   expect(api.peek(Jobs, `${NAMESPACE}/ada-1`)?.spec.ttlSecondsAfterFinished).toBe(600);
+});
+
+test('usage that no gateway closes is closed after two minutes, also of a run that stays', async () => {
+  const api = new RecordingApi();
+  const clock = new FakeClock();
+  const usage = { steps: 1, inputTokens: 10, outputTokens: 5, totalTokens: 15 };
+  const ended = makeRun('ada-1', {
+    metadata: { finalizers: ['boxwright.dev/fold'] },
+    status: {
+      phase: 'error',
+      reason: 'NodeLost',
+      finishedAt: new Date(clock.now()).toISOString(),
+      claim: { podUid: 'p', podName: 'p', at: '2026-01-01T00:00:00.000Z', gatewayPod: 'g', epoch: 1 },
+      usage,
+      openCall: { inputTokens: 100, outputTokens: 50 },
+    } as NonNullable<AgentRun['status']>,
+  });
+  const run = projectRun(api.seed(AgentRuns, ended));
+  const settler = new Settler({ clock, fold: () => Promise.resolve() }, new RunWriter(api, clock));
+  const look = () => settler.settle({ run, box: makeBox(), uid: 'uid' } as RunState, SIGNAL);
+
+  expect(await look()).toEqual({ requeueAfterMs: 120_000 });
+  expect(api.writes).toEqual([]);
+  await clock.advance(120_000);
+  expect(await look()).toEqual({});
+  expect(api.peek(AgentRuns, `${NAMESPACE}/ada-1`)?.status).toMatchObject({
+    usageFinal: true,
+    usage: { inputTokens: 110, outputTokens: 55, totalTokens: 165 },
+  });
 });
 
 describe('a deleted run of a tick', () => {

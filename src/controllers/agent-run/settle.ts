@@ -1,4 +1,4 @@
-/** What is left to do after the end of a run: its Job goes, and a deleted run is counted and released. */
+/** What is left to do after the end of a run: its Job goes, its usage is closed, and a deleted run is counted and released. */
 import { isReportedReason } from '../../api/reasons.js';
 import { isClaimed } from '../../api/run-status.js';
 import type { ReconcileResult } from '../../runtime/controller.js';
@@ -8,7 +8,7 @@ import type { RunWriter } from './run-writer.js';
 import { isCounted } from './views.js';
 import type { RunView } from './views.js';
 
-/** How long folding waits for the last word of the gateway on usage (DESIGN 3, Exact numbers). */
+/** How long the last word of the gateway on usage is waited for (DESIGN 3, Exact numbers). */
 export const USAGE_WAIT_MS = 120_000;
 /** How often a deleted run of a tick asks whether its schedule has noted it. */
 const TICK_RECHECK_MS = 1_000;
@@ -25,10 +25,24 @@ export class Settler {
   ) {}
 
   async settle(state: RunState, signal: AbortSignal): Promise<ReconcileResult> {
-    const deleting = state.run.metadata.deletionTimestamp !== undefined;
-    const result = await this.#settleJob(state, deleting, signal);
-    if (!deleting || !isCounted(state.run)) return result;
-    return await this.#fold(state.run, signal);
+    const { run } = state;
+    const deleting = run.metadata.deletionTimestamp !== undefined;
+    const jobLeft = await this.#settleJob(state, deleting, signal);
+    if (!isCounted(run)) return jobLeft;
+    if (run.status?.usageFinal !== true) return sooner(jobLeft, await this.#settleUsage(run, signal));
+    return deleting ? await this.#fold(run, signal) : jobLeft;
+  }
+
+  /**
+   * The gateway of a run may have gone with it, as with their node. Until its usage is closed, a run holds all of its budgets that
+   * it was granted.
+   */
+  async #settleUsage(run: RunView, signal: AbortSignal): Promise<ReconcileResult> {
+    const left = Date.parse(run.status?.finishedAt ?? '') + USAGE_WAIT_MS - this.deps.clock.now();
+    if (left > 0) return { requeueAfterMs: left };
+    // The write moves the version, so a late write of the gateway conflicts and sees that usage is closed.
+    await this.writer.closeUsage(run, signal);
+    return {};
   }
 
   /** The TTL after the outcome, once; a Job that should have ended by now is deleted. */
@@ -49,13 +63,6 @@ export class Settler {
   }
 
   async #fold(run: RunView, signal: AbortSignal): Promise<ReconcileResult> {
-    if (run.status?.usageFinal !== true) {
-      const left = Date.parse(run.status?.finishedAt ?? '') + USAGE_WAIT_MS - this.deps.clock.now();
-      if (left > 0) return { requeueAfterMs: left };
-      // The write moves the version, so a late write of the gateway conflicts and sees that usage is closed.
-      await this.writer.closeUsage(run, signal);
-      return {};
-    }
     // The archive wakes the run when it has it.
     if (this.deps.archive?.isStored(run) === false) return {};
     // No watch of runs tells when the schedule has noted its tick.
@@ -65,6 +72,11 @@ export class Settler {
     await this.writer.release(run, signal);
     return {};
   }
+}
+
+function sooner(a: ReconcileResult, b: ReconcileResult): ReconcileResult {
+  const requeueAfterMs = Math.min(a.requeueAfterMs ?? Infinity, b.requeueAfterMs ?? Infinity);
+  return requeueAfterMs === Infinity ? {} : { requeueAfterMs };
 }
 
 /** How long the pod of an ended run may go on. */
