@@ -118,6 +118,16 @@ describe('an API key', () => {
     expect(apiKey()?.status?.hash).toBeUndefined();
   });
 
+  it('issues the key by itself when that Secret is gone, of which nobody tells', async () => {
+    const { api, apiKey, reconcile } = setup();
+    const metadata = { name: 'ci', namespace: 'bw-ws-acme' };
+    api.seed(Secrets, { apiVersion: 'v1', kind: 'Secret', metadata, data: {} });
+    expect(await reconcile()).toEqual({ requeueAfterMs: 30_000 });
+    api.vanish(Secrets, 'bw-ws-acme/ci');
+    await reconcile();
+    expect(isTrue(apiKey()?.status?.conditions, 'Ready')).toBe(true);
+  });
+
   it('waits a moment when the right to write Secrets is not known everywhere yet', async () => {
     const { api, apiKey, reconcile } = setup();
     api.failNext({ verb: 'get', resource: 'secrets', error: apiError(403, 'Forbidden') });

@@ -36,6 +36,8 @@ export interface APIKeyDependencies {
 
 /** Our right to Secrets of a new workspace namespace takes a moment to be known to every API server. */
 const FORBIDDEN_RECHECK_MS = 1_000;
+/** Secrets are not watched: nobody tells when the one that is in the way is gone. */
+const SECRET_RECHECK_MS = 30_000;
 
 type APIKeyStep = Step<APIKey, undefined>;
 
@@ -105,7 +107,7 @@ function apiKeySteps(deps: APIKeyDependencies): readonly APIKeyStep[] {
         try {
           if (await issueKey(deps, draft, signal)) return CONTINUE;
           setReady(draft, secretExists(draft), deps.clock);
-          return DONE;
+          return requeueAfter(SECRET_RECHECK_MS);
         } catch (error) {
           if (!isForbidden(error)) throw error;
           const message = `the controller may not write Secrets in namespace ${draft.metadata.namespace} yet`;
