@@ -4,6 +4,7 @@ import { createTemplatePartsController } from '../../src/controllers/template-pa
 import { KubeConnectionError } from '../../src/kube/errors.js';
 import { createLogger } from '../../src/observability/logger.js';
 import { McpHarness } from '../builders/mcp-harness.js';
+import { apiError } from '../builders/recording-api.js';
 
 const HOUR_MS = 3_600_000;
 const TEMPLATE = { namespace: 'bw-ws-acme', name: 'team' };
@@ -69,6 +70,24 @@ test('parts that a patch left behind whose answer got lost go as well; the new c
   await sweep();
   expect(parts()).toEqual([`team.${draft()}.0`]);
   expect(await call('get_template', { templateId: 'acme.team' })).toMatchObject({ agents: [{}] });
+});
+
+test.each([
+  [500, 'InternalError'],
+  [503, 'ServiceUnavailable'],
+  [504, 'Timeout'],
+])('an answer of %d may stand for a patch that was stored: its content is kept', async (status, reason) => {
+  const error = apiError(status, reason);
+  harness.api.failNext({ verb: 'patch', resource: 'agenttemplates', error, afterWrite: true });
+  await removeAgent();
+  expect(await call('get_template', { templateId: 'acme.team' })).toMatchObject({ agents: [{}] });
+});
+
+test('nothing is left of a content whose patch was refused', async () => {
+  const kept = parts();
+  harness.api.failNext({ verb: 'patch', resource: 'agenttemplates', error: apiError(403, 'Forbidden') });
+  await removeAgent();
+  expect(parts()).toEqual(kept);
 });
 
 test('published versions keep their parts, and nothing is written when there is nothing to remove', async () => {

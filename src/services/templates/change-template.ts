@@ -86,8 +86,9 @@ async function apply(
     });
     return projectTemplate(written);
   } catch (error) {
-    // After a clear refusal nothing points to the new content; after a lost answer something may.
-    if (content !== undefined && error instanceof KubeApiError) await deleteContent(deps, place, content);
+    // After a clear refusal nothing points to the new content; after a lost answer, or one of 5xx, something may.
+    const isRefused = error instanceof KubeApiError && error.status < 500;
+    if (content !== undefined && isRefused) await deleteContent(deps, place, content);
     if (isNotFound(error)) throw new UserError(TEMPLATE_NOT_FOUND);
     throw error;
   }
