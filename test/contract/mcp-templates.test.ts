@@ -45,7 +45,7 @@ function seedWhole(): void {
     files: { 'a.txt': 'Ask @cleo or @greeter.', 'run.py': '@cleo\ndef f(): pass', 'b.bin': Buffer.from([0, 64, 1]) },
   });
   harness.seedSchedule('acme-box', 'cleo', 'daily');
-  harness.seedTrigger('acme-box', 'cleo', 'hook');
+  harness.seedTrigger('acme-box', 'cleo', 'hook', { spec: { dedupeHeader: 'X-GitHub-Delivery' } });
 }
 
 async function createTeam(): Promise<void> {
@@ -543,7 +543,12 @@ describe('install_template', () => {
       ['run.py', '@cleo\ndef f(): pass'],
     ]);
     const trigger = harness.api.peek(AgentTriggers, 'bw-rival-box/cleo-2.hook');
-    expect(trigger?.spec).toMatchObject({ agent: 'cleo-2', enabled: true, keyId: 'k1' });
+    expect(trigger?.spec).toMatchObject({
+      agent: 'cleo-2',
+      enabled: true,
+      keyId: 'k1',
+      dedupeHeader: 'X-GitHub-Delivery',
+    });
     expect(trigger?.spec.tokenId).toMatch(/^[0-9a-f]{32}$/);
     expect(trigger?.spec.tokenId).not.toBe(harness.api.peek(AgentTriggers, 'bw-acme-box/cleo.hook')?.spec.tokenId);
     expect(await call('get_template', { templateId: 'acme.team' })).toMatchObject({ installCount: 1 });

@@ -31,10 +31,19 @@ export async function captureAgent(deps: ScopeDeps, known: AgentView, id: string
         },
       }),
     ),
-    triggers: triggersOf(deps, known).map(({ slug, displayName, description, body, methods, enabled }) => ({
-      slug,
-      spec: { name: displayName, description, body, methods: [...methods], enabled },
-    })),
+    triggers: triggersOf(deps, known).map(
+      ({ slug, displayName, description, body, methods, enabled, dedupeHeader }) => ({
+        slug,
+        spec: {
+          name: displayName,
+          description,
+          body,
+          methods: [...methods],
+          enabled,
+          ...(dedupeHeader === undefined ? {} : { dedupeHeader }),
+        },
+      }),
+    ),
   };
   return toSnapshot(agent, parts, { id, agentId: idOf(known), capturedAt: isoNow(deps.clock) });
 }
