@@ -235,6 +235,23 @@ describe('editing', () => {
     expect(harness.api.peek(Agents, 'bw-acme-box/greeter')).toBeDefined();
   });
 
+  test('recapture takes over what no record shows: approvals, budget, and how a trigger tells deliveries apart', async () => {
+    const cleo = (spec: object) => harness.seedAgent('acme-box', 'cleo', { spec, metadata: { uid: 'uid-of-cleo' } });
+    const hook = (spec: object) => harness.seedTrigger('acme-box', 'cleo', 'hook', { spec });
+    cleo({});
+    hook({});
+    const created = await call('create_template', { name: 'Team', description: 'One.', agentIds: ['acme-box.cleo'] });
+    const [{ templateAgentId }] = created['agents'] as [{ templateAgentId: string }];
+    const recapture = async () =>
+      (await call('update_template_agent', { templateId: 'acme.team', templateAgentId, recapture: true }))['updated'];
+    cleo({ approvals: ['shell'], budget: [{ per: 'day', usd: '1' }] });
+    hook({ dedupeHeader: 'X-GitHub-Delivery' });
+    expect(await recapture()).toEqual(['triggers', 'approvals', 'budget']);
+    expect(await recapture()).toEqual([]);
+    cleo({});
+    expect(await recapture()).toEqual(['approvals', 'budget']);
+  });
+
   test('an agent whose source is gone can be edited but not captured again', async () => {
     harness.seedTemplate('acme', 'team');
     expect(

@@ -251,13 +251,17 @@ function withoutNulls(value: object): object {
   return Object.fromEntries(Object.entries(value).filter(([, inner]) => inner !== null));
 }
 
-/** Fields of the record that differ; when it was captured is none of them. */
+/** Fields that differ, those that no record shows (approvals, budget) as well; when it was captured is none of them. */
 function changedFields(before: AgentSnapshot, after: AgentSnapshot): string[] {
-  const [was, is]: [Record<string, unknown>, Record<string, unknown>] = [
-    { ...templateAgentRecord(before), skills: before.skills },
-    { ...templateAgentRecord(after), skills: after.skills },
-  ];
-  return Object.keys(is).filter((field) => field !== 'capturedAt' && !sameJson(was[field], is[field]));
+  const [was, is] = [fieldsOf(before), fieldsOf(after)];
+  const fields = new Set([...Object.keys(is), ...Object.keys(was)]);
+  return [...fields].filter((field) => field !== 'capturedAt' && !sameJson(was[field], is[field]));
+}
+
+/** By the names of the record. */
+function fieldsOf(snapshot: AgentSnapshot): Record<string, unknown> {
+  const { spec, skills, triggers } = snapshot;
+  return { ...templateAgentRecord(snapshot), ...spec, skills, triggers };
 }
 
 /** The result of remove_template_agent; the source agent is untouched. */
