@@ -23,7 +23,7 @@ export const ARCHIVE_AWAY_NOTE =
 const ARCHIVE_AWAY =
   'there is no such run in the cluster, and the archive of older runs cannot be reached at the moment: try again later';
 
-const SESSION_AWAY =
+export const SESSION_AWAY =
   'this session is not in the cluster, and the archive of older runs cannot be reached at the moment: try again later';
 
 export interface MergedRuns {

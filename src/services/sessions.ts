@@ -6,7 +6,14 @@ import { readTranscript } from '../transcript/chunk-store.js';
 import { agentText } from '../transcript/said.js';
 import type { ArchivedSession } from '../archive/types.js';
 import { orUndefined } from '../kube/errors.js';
-import { ARCHIVE_AWAY_NOTE, findArchived, readArchive, readArchivedTranscript, withArchived } from './archived-runs.js';
+import {
+  ARCHIVE_AWAY_NOTE,
+  SESSION_AWAY,
+  findArchived,
+  readArchive,
+  readArchivedTranscript,
+  withArchived,
+} from './archived-runs.js';
 import type { FromArchive, MergedRuns } from './archived-runs.js';
 import { INDEX } from './caches.js';
 import type { Caller } from './key-check.js';
@@ -148,6 +155,9 @@ export interface MessageQuery extends PageQuery {
   sessionId: string;
 }
 
+const SESSION_NOT_FOUND =
+  'session not found: this agent has no session with this sessionId; list_sessions shows the latest';
+
 /**
  * The result of get_session. One GET and the chunks of the transcript for each run of the page; runs before it cost nothing
  * once they have ended.
@@ -155,11 +165,7 @@ export interface MessageQuery extends PageQuery {
 export async function getSession(deps: ScopeDeps, caller: Caller, id: string, query: MessageQuery) {
   const agent = await findAgent(deps, caller, id);
   const { runs, archived, incomplete } = await allRuns(deps, agent, query.sessionId);
-  if (runs.length === 0) {
-    throw new UserError(
-      'session not found: this agent has no session with this sessionId; list_sessions shows the latest',
-    );
-  }
+  if (runs.length === 0) throw new UserError(incomplete ? SESSION_AWAY : SESSION_NOT_FOUND);
   const read = async (run: RunView) => (await messagesOf(deps, agent, run, archived.has(run.uid))).reverse();
   const { messages, more } = await readPage(runs.toReversed(), query, read);
   return {

@@ -330,6 +330,7 @@ describe('get_session', () => {
       'this session is not in the cluster, and the archive of older runs cannot be reached at the moment: try again later',
     );
     expect(world.mcp.api.writes).toEqual([]);
+    expect((await world.mcp.call('get_session', SESSION)).payload).toEqual(payload);
   });
 
   it('that nobody knows is not found, here and there', async () => {
