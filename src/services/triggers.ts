@@ -137,10 +137,11 @@ async function updateTrigger(
   }
   refuseGitOps(known);
   const spec = changedFields(known, input);
-  if (Object.keys(spec).length === 0) return record(deps, agent, known);
+  const disables = input.enabled === false;
+  // Whoever repeats a call that disables wants to be sure: the other pods may not have confirmed the first one.
+  if (Object.keys(spec).length === 0 && !disables) return record(deps, agent, known);
   const { trigger, confirmed } = await patchTrigger(deps, caller, known, spec);
-  const stopped = known.enabled && !trigger.enabled;
-  return { ...record(deps, agent, trigger), ...(stopped ? unconfirmedNote(confirmed) : {}) };
+  return { ...record(deps, agent, trigger), ...(disables ? unconfirmedNote(confirmed) : {}) };
 }
 
 function changedFields(known: TriggerView, input: TriggerInput): Partial<AgentTrigger['spec']> {

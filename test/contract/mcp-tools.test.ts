@@ -737,6 +737,21 @@ describe('triggers', () => {
     expect((await enabled(true)).payload).not.toHaveProperty('note');
   });
 
+  test('a repeated call that disables asks every API pod again', async () => {
+    await create();
+    const disable = async () =>
+      (await harness.call('upsert_trigger', { agentId: AGENT, slug: 'my-hook', enabled: false })).payload;
+    harness.barrierPasses = false;
+    const note = expect.stringContaining('Repeat the call to be sure');
+    expect(await disable()).toMatchObject({ enabled: false, note });
+    expect(await disable()).toMatchObject({ enabled: false, note });
+    harness.barrierPasses = true;
+    harness.barriers.length = 0;
+    const { resourceVersion } = harness.api.peek(AgentTriggers, 'bw-acme-box/greeter.my-hook')?.metadata ?? {};
+    expect(await disable()).not.toHaveProperty('note');
+    expect(harness.barriers).toEqual([{ kind: 'AgentTrigger', resourceVersion }]);
+  });
+
   test.each([
     ['our annotation', { annotations: { 'boxwright.dev/managed-by': 'gitops' } }],
     ['Argo CD', { annotations: { 'argocd.argoproj.io/tracking-id': 'x' } }],
