@@ -155,6 +155,17 @@ describe('create_template', () => {
     expect(harness.api.writes).toEqual([]);
   });
 
+  test('agents with the same handle, which no install could tell apart, are refused', async () => {
+    harness.seedBox('acme-lab', 'acme');
+    harness.seedAgent('acme-lab', 'greeter');
+    harness.api.clearRecords();
+    expect(await call('create_template', { name: 'Team', agentIds: [AGENT, 'acme-lab.greeter'] })).toEqual({
+      error:
+        'agents acme-box.greeter and acme-lab.greeter have the same handle greeter: change that of one with update_agent first',
+    });
+    expect(harness.api.writes).toEqual([]);
+  });
+
   test('when the content cannot be stored the template is taken back', async () => {
     seedWhole();
     harness.api.failNext({ verb: 'create', resource: 'agenttemplateparts', error: apiError(403, 'Forbidden') });

@@ -51,8 +51,21 @@ async function capturedAgents(deps: TemplateDeps, caller: Caller, ids: readonly 
   const agents: AgentView[] = [];
   for (const id of ids) agents.push(await findAgent(deps, caller, id));
   const snapshots: AgentSnapshot[] = [];
-  for (const agent of agents) snapshots.push(await captureAgent(deps, agent, newTemplateAgentId(deps, snapshots)));
+  for (const agent of agents) {
+    const captured = await captureAgent(deps, agent, newTemplateAgentId(deps, snapshots));
+    refuseSameHandle(snapshots, captured);
+    snapshots.push(captured);
+  }
   return snapshots;
+}
+
+/** Two Boxes may have agents of one handle that were made by hand, or at the same moment. */
+function refuseSameHandle(others: readonly AgentSnapshot[], { handle, sourceAgentId }: AgentSnapshot): void {
+  const owner = others.find((other) => other.handle === handle);
+  if (owner === undefined) return;
+  throw new UserError(
+    `agents ${owner.sourceAgentId} and ${sourceAgentId} have the same handle ${handle}: change that of one with update_agent first`,
+  );
 }
 
 function newTemplateAgentId(deps: TemplateDeps, others: readonly AgentSnapshot[]): string {
