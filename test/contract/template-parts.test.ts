@@ -83,6 +83,18 @@ test.each([
   expect(await call('get_template', { templateId: 'acme.team' })).toMatchObject({ agents: [{}] });
 });
 
+test('a replaced content stays until every API pod has seen the new one: others may still read it', async () => {
+  const [before] = parts();
+  let during: string[] = [];
+  harness.services.templates.barrier.passed = () => {
+    during = parts();
+    return Promise.resolve(true);
+  };
+  await removeAgent();
+  expect(during).toEqual([before, `team.${draft()}.0`]);
+  expect(parts()).toEqual([`team.${draft()}.0`]);
+});
+
 test('nothing is left of a content whose patch was refused', async () => {
   const kept = parts();
   harness.api.failNext({ verb: 'patch', resource: 'agenttemplates', error: apiError(403, 'Forbidden') });

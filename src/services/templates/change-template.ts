@@ -79,11 +79,11 @@ async function apply(
     const written = await kubeCall(deps, (signal) =>
       deps.api.patch(AgentTemplates, place, body, { type: 'merge', signal }),
     );
-    await removeUnused(deps, template, written);
     await deps.barrier.passed({
       kind: AgentTemplates.kind,
       resourceVersion: written.metadata.resourceVersion ?? '',
     });
+    await removeUnused(deps, template, written);
     return projectTemplate(written);
   } catch (error) {
     // After a clear refusal nothing points to the new content; after a lost answer, or one of 5xx, something may.
