@@ -73,7 +73,10 @@ export async function handleTriggerCall(
     keepAlive = drained;
     if (!('trigger' in judged)) verdict = judged;
     else if (state !== 'complete') verdict = { outcome: `body_${state}`, reply: BODY_REPLIES[state] };
-    else verdict = await fire(request, judged.trigger, { body, receivedAt }, deps);
+    else {
+      const now = await judgeAgain(request, judged.trigger, deps);
+      verdict = 'trigger' in now ? await fire(request, now.trigger, { body, receivedAt }, deps) : now;
+    }
   } catch (error) {
     verdict = { outcome: 'internal_error', reply: NOT_FOUND, fields: { err: error } };
   }
@@ -83,7 +86,7 @@ export async function handleTriggerCall(
 
 const BODY_REPLIES = { too_large: BODY_TOO_LARGE, stalled: NOT_FOUND, aborted: NOT_FOUND } as const;
 
-/** Everything that is decided before the body is read. */
+/** What is decided before the body is read. */
 async function judge(request: IncomingMessage, deps: WebhookDeps): Promise<Verdict | Admitted> {
   const method = request.method ?? '';
   if (method === 'HEAD') return { outcome: 'head', reply: HEAD_OK };
@@ -91,14 +94,42 @@ async function judge(request: IncomingMessage, deps: WebhookDeps): Promise<Verdi
   if (isPassiveVisit(method, request.headers)) return { outcome: 'passive', reply: NO_CONTENT };
   const path = parseTriggerPath(splitUrl(request.url ?? '').path);
   const found = await authorize(path, deps);
-  if ('trigger' in found) {
-    const { methods } = found.trigger;
-    if ((methods as readonly string[]).includes(method)) return found;
-    return { outcome: 'method', reply: methodNotAllowed(method, methods) };
-  }
+  if ('trigger' in found) return forMethod(found.trigger, method);
   // No trigger accepts any other method, so this answer tells nothing about the URL (tools.md 5).
   if ((TRIGGER_METHODS as readonly string[]).includes(method)) return found;
   return { outcome: 'method', reply: methodNotAllowed(method, TRIGGER_METHODS) };
+}
+
+/**
+ * The trigger as it is when the body has come, which may take half a minute: a URL that was rotated, disabled or deleted
+ * meanwhile starts nothing any more (spec 4.2). What was checked with the token is compared, so it costs no second HMAC.
+ */
+async function judgeAgain(
+  { method = '' }: IncomingMessage,
+  before: TriggerTarget,
+  deps: WebhookDeps,
+): Promise<Verdict | Admitted> {
+  const { trigger, failure } = await lookUp(before, deps);
+  if (failure !== undefined) return lookUpFailed(failure);
+  const isSame = (['uid', 'tokenId', 'keyId'] as const).every((field) => trigger?.[field] === before[field]);
+  if (trigger === undefined || !isSame) return UNKNOWN;
+  return trigger.enabled ? forMethod(trigger, method) : disabled(trigger);
+}
+
+function forMethod(trigger: TriggerTarget, method: string): Verdict | Admitted {
+  const { methods } = trigger;
+  if ((methods as readonly string[]).includes(method)) return { trigger };
+  return { outcome: 'method', reply: methodNotAllowed(method, methods) };
+}
+
+const UNKNOWN: Verdict = { outcome: 'unknown', reply: NOT_FOUND };
+
+function lookUpFailed(failure: unknown): Verdict {
+  return { outcome: 'lookup_failed', reply: NOT_FOUND, fields: { err: failure } };
+}
+
+function disabled(trigger: TriggerTarget): Verdict {
+  return { outcome: 'disabled', reply: NOT_FOUND, fields: namesOf(trigger) };
 }
 
 /** The trigger that the URL opens. A look-up and one HMAC stand on every way, whatever is wrong with the URL. */
@@ -107,17 +138,19 @@ async function authorize(path: TriggerPath | undefined, deps: WebhookDeps): Prom
   const { agentId = '', slug = '', token = '' } = path ?? {};
   const check: TokenCheck = { agentId, slug, tokenId: trigger?.tokenId, keyId: trigger?.keyId };
   const matches = deps.tokenMatches(check, token);
-  if (failure !== undefined) return { outcome: 'lookup_failed', reply: NOT_FOUND, fields: { err: failure } };
-  if (trigger === undefined || !matches) return { outcome: 'unknown', reply: NOT_FOUND };
-  if (!trigger.enabled) return { outcome: 'disabled', reply: NOT_FOUND, fields: namesOf(trigger) };
-  return { trigger };
+  if (failure !== undefined) return lookUpFailed(failure);
+  if (trigger === undefined || !matches) return UNKNOWN;
+  return trigger.enabled ? { trigger } : disabled(trigger);
 }
 
-async function lookUp(path: TriggerPath, deps: WebhookDeps): Promise<{ trigger?: TriggerTarget; failure?: unknown }> {
+async function lookUp(
+  { agent, slug }: Pick<TriggerPath, 'agent' | 'slug'>,
+  deps: WebhookDeps,
+): Promise<{ trigger?: TriggerTarget; failure?: unknown }> {
   const timeout = new AbortController();
   const cancel = deps.clock.after(LOOKUP_TIMEOUT_MS, () => timeout.abort());
   try {
-    const trigger = await deps.triggers.find(path.agent, path.slug, timeout.signal);
+    const trigger = await deps.triggers.find(agent, slug, timeout.signal);
     return trigger === undefined ? {} : { trigger };
   } catch (failure) {
     return { failure };

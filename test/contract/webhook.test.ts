@@ -391,6 +391,29 @@ describe('the one 404', () => {
   });
 });
 
+describe('a trigger that changes while the body of a call is on its way: what counts is the trigger at the end', () => {
+  it.each([
+    ['rotated', { tokenId: 'f'.repeat(32) }, 404],
+    ['disabled', { enabled: false }, 404],
+    ['deleted', { deleting: true }, 404],
+    ['made again under the same token', { uid: 'trigger-uid-2' }, 404],
+    ['closed to the method', { methods: ['PUT'] }, 405],
+    ['given another body', { body: 'Look again.' }, 202],
+  ] as const)('%s', async (_what, change, status) => {
+    const path = server.trigger();
+    const socket = await open(server.port);
+    const answer = readToEnd(socket);
+    socket.write(`POST ${path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n`);
+    await server.checked();
+    server.trigger(change);
+    socket.write('0\r\n\r\n');
+    expect(parse(await answer).status).toBe(status);
+    expect(server.effects.creates.map((run) => messageOf(run).split('\n')[0])).toEqual(
+      status === 202 ? ['Look again.'] : [],
+    );
+  });
+});
+
 describe('405', () => {
   it('names the methods of the trigger', async () => {
     const answer = await call(`GET ${server.trigger({ methods: ['POST', 'PUT'] })} HTTP/1.1\n${CURL}`);

@@ -28,6 +28,7 @@ export interface TriggerChange {
   tokenId?: string | undefined;
   keyId?: string | undefined;
   deleting?: boolean;
+  uid?: string;
   body?: string;
   dedupeHeader?: string;
 }
@@ -60,6 +61,7 @@ export class WebhookServer {
     installation: { runs: 0, bytes: 0 },
   };
   healthy = true;
+  #onCheck: () => void = () => undefined;
   readonly #boxes = new Map<string, unknown>([[AGENT.box, { name: AGENT.box, deleting: false }]]);
   readonly #agents = new Map<string, unknown>();
   readonly #triggers = new Map<string, unknown>();
@@ -83,6 +85,11 @@ export class WebhookServer {
   async stop(): Promise<void> {
     this.#server.closeAllConnections();
     await new Promise((resolve) => this.#server.close(resolve));
+  }
+
+  /** Resolves when the next token has been checked. */
+  checked(): Promise<void> {
+    return new Promise((resolve) => (this.#onCheck = resolve));
   }
 
   /** Puts a trigger into the cache; returns the path of its URL. */
@@ -143,6 +150,7 @@ export class WebhookServer {
       triggers: createTriggerReader({ caches, api, ensureKey: () => Promise.resolve() }),
       tokenMatches: (check, presented) => {
         effects.hmacs += 1;
+        this.#onCheck();
         return tokenMatches(KEYRING, check, presented);
       },
       dedupeRunName: ({ agent, uid, keyId }, value) =>
