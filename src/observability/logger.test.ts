@@ -1,3 +1,4 @@
+import { KubeApiError } from '../kube/errors.js';
 import { createLogger, redact } from './logger.js';
 
 const KEY = 'bw_Zm9vYmFyYmF6cXV4MTIzNDU2Nzg5MGFiY2RlZg';
@@ -53,6 +54,26 @@ describe('a secret never reaches the log', () => {
     ['in a child logger', (logger) => logger.child({ text }).info('x')],
     ['in headers', (logger) => logger.info({ headers: { authorization: `Bearer ${TOKEN}`, 'x-api-key': KEY } }, 'x')],
   ])('%s', (_name, write) => expectClean(logged(write)));
+});
+
+it('what the API server quotes of a refused object does not reach the log', () => {
+  const value = 'Invalid value: "a payload"';
+  const error = new KubeApiError({
+    status: 422,
+    reason: 'Invalid',
+    message: `AgentTrigger "a.b" is invalid: spec.body: ${value}: too long`,
+    details: { name: 'a.b', kind: 'AgentTrigger', causes: [{ field: 'spec.body', message: `${value}: too long` }] },
+  });
+  const [line = ''] = logged((logger) => logger.error({ err: error }, 'tool failed'));
+  expect(line).not.toContain('a payload');
+  expect(JSON.parse(line)).toMatchObject({
+    err: {
+      type: 'KubeApiError',
+      status: 422,
+      message: '422 Invalid: AgentTrigger "a.b" is invalid: spec.body: Invalid value: …: too long',
+      stack: expect.stringContaining('logger.test.ts') as string,
+    },
+  });
 });
 
 function withStack(text: string): Error {

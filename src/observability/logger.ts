@@ -2,8 +2,8 @@
  * Structured logs on stdout, one JSON object a line. Messages are static; data stands in fields. Secrets are removed
  * here, in the stream, and not at call sites: keys, bearer tokens and trigger URLs never reach a line (DESIGN 7).
  */
-import { pino } from 'pino';
-import type { Logger as PinoLogger } from 'pino';
+import { pino, stdSerializers } from 'pino';
+import type { Logger as PinoLogger, SerializedError } from 'pino';
 
 export type Logger = Pick<PinoLogger, 'debug' | 'info' | 'warn' | 'error' | 'child'>;
 
@@ -26,6 +26,11 @@ export function redact(text: string): string {
   return clean;
 }
 
+/** The details of a refusal by the API server quote what it refused: a payload, or a value that should not be there. */
+function withoutDetails({ details: _details, ...error }: SerializedError): Record<string, unknown> {
+  return error;
+}
+
 export interface LogDestination {
   write(line: string): void;
 }
@@ -38,6 +43,7 @@ export function createLogger(component: string, level: string, destination: LogD
       base: { component },
       timestamp: pino.stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }) },
+      serializers: { err: stdSerializers.wrapErrorSerializer(withoutDetails) },
     },
     { write: (line: string) => destination.write(redact(line)) },
   );
