@@ -58,6 +58,17 @@ test('an unknown key id is read at once, but not more often than every 5 seconds
   expect(api.reads).toHaveLength(2);
 });
 
+test('whoever asks for an unknown key while it is read waits for that read', async () => {
+  const { api, reader, store } = setup();
+  store(['k1'], 'k1');
+  const known = [1, 2].map(async () => {
+    await reader.ensure('k1');
+    return reader.keyring?.keys.has('k1');
+  });
+  expect(await Promise.all(known)).toEqual([true, true]);
+  expect(api.reads).toHaveLength(1);
+});
+
 test('a damaged keyring keeps the known one, and no key is logged', async () => {
   const { clock, api, reader, store, lines } = setup();
   store(['k1'], 'k1');

@@ -36,6 +36,7 @@ export interface KeyringDeps {
 export function createKeyringReader(deps: KeyringDeps): KeyringReader {
   let keyring: Keyring | undefined;
   let lastForced: number | undefined;
+  let forced: Promise<unknown> = Promise.resolve();
 
   const read = async (): Promise<boolean> => {
     try {
@@ -54,9 +55,12 @@ export function createKeyringReader(deps: KeyringDeps): KeyringReader {
     async ensure(keyId) {
       if (keyId === undefined || keyring?.keys.has(keyId) === true) return;
       const now = deps.clock.monotonic();
-      if (lastForced !== undefined && now - lastForced < UNKNOWN_ID_MS) return;
-      lastForced = now;
-      await read();
+      // Also a call that may not cause a read waits for the one under way: that may bring its key.
+      if (lastForced === undefined || now - lastForced >= UNKNOWN_ID_MS) {
+        lastForced = now;
+        forced = read();
+      }
+      await forced;
     },
     async run(signal) {
       while (!signal.aborted) {
