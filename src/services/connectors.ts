@@ -155,6 +155,11 @@ function notAttached(attached: readonly string[]): string {
   return `connector not attached: this agent has no connector with this slug; ${hint}`;
 }
 
+/** One word for a shell: the hosts are a text that anybody has written who may write the Secret. */
+function shellQuoted(text: string): string {
+  return `'${text.replaceAll("'", "'\\''")}'`;
+}
+
 /** The command that makes the connector work, with VALUE in place of each credential; null when nothing is to be done. */
 function nextStepOf(deps: Catalog, agent: AgentView, connector: AgentConnector): string | null {
   if (connector.status === 'active') return null;
@@ -176,5 +181,5 @@ function nextStepOf(deps: Catalog, agent: AgentView, connector: AgentConnector):
       : { stringData: Object.fromEntries(connector.missingSecrets.map((name) => [name, 'VALUE'])) }),
   };
   // Server-side apply with a manager for each connector adds to a Secret that is there and removes nothing from it.
-  return `echo '${JSON.stringify(secret)}' | kubectl apply --server-side --force-conflicts --field-manager=credentials-${connector.slug} -f -`;
+  return `echo ${shellQuoted(JSON.stringify(secret))} | kubectl apply --server-side --force-conflicts --field-manager=credentials-${connector.slug} -f -`;
 }

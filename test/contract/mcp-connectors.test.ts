@@ -1,4 +1,5 @@
 /** Connectors, MCP servers and models as the tools show and set them (spec 2; reference docs of the tools). */
+import { execFileSync } from 'node:child_process';
 import { Agents } from '../../src/api/v1alpha1/agent.js';
 import { Connectors } from '../../src/api/v1alpha1/connector.js';
 import { McpHarness } from '../builders/mcp-harness.js';
@@ -78,6 +79,16 @@ describe('attach and detach', () => {
         annotations: { 'boxwright.dev/hosts': 'api.githubcopilot.com' },
       },
       stringData: { GITHUB_TOKEN: 'VALUE' },
+    });
+  });
+
+  test('the command stays one text for the shell, whatever hosts the Secret names', async () => {
+    harness.seedAgent('acme-box', 'greeter', { status: { secretHosts: ["it's.example"] } });
+    const { payload } = await attach('github');
+    const command = (payload['nextStep'] as string).split(' | kubectl apply')[0] ?? '';
+    const json = execFileSync('sh', ['-c', command.replace(/^echo/, "printf '%s'")], { encoding: 'utf8' });
+    expect(JSON.parse(json)).toMatchObject({
+      metadata: { annotations: { 'boxwright.dev/hosts': "api.githubcopilot.com,it's.example" } },
     });
   });
 
