@@ -33,6 +33,7 @@ import {
   idOf,
   isShown,
   kubeCall,
+  readsWithin,
   sessionRuns,
 } from './scope.js';
 import type { ScopeDeps } from './scope.js';
@@ -213,7 +214,7 @@ async function readDetails(deps: ScopeDeps, agent: AgentView, run: AgentRun, inc
   const transcript =
     state === 'archived'
       ? await readArchivedTranscript(deps, agent, run)
-      : await kubeCall(deps, () => readTranscript(deps.api, run));
+      : await kubeCall(deps, (signal) => readTranscript(readsWithin(deps, signal), run));
   const full = transcript.events.findLast((event) => event.type === 'output');
   return {
     output: run.status?.outputTruncated === true ? (full?.text ?? stored) : stored,

@@ -226,6 +226,11 @@ export function kubeCall<T>(deps: Pick<ScopeDeps, 'clock'>, call: (signal: Abort
   return bounded(deps.clock, KUBE_CALL_MS, call);
 }
 
+/** Reads that end together with the call that they are parts of. */
+export function readsWithin({ api }: Pick<ScopeDeps, 'api'>, signal: AbortSignal): Pick<KubeApi, 'get'> {
+  return { get: (type, ref) => api.get(type, ref, { signal }) };
+}
+
 /** `<box>.<agent>` */
 export function idOf(agent: Pick<AgentView, 'box' | 'name'>): string {
   return agentId({ box: agent.box, agent: agent.name });

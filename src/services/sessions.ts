@@ -22,7 +22,7 @@ import type { PendingRecord } from './pending.js';
 import { readPage } from './message-pages.js';
 import type { PageQuery } from './message-pages.js';
 import { inputOf } from './runs.js';
-import { byAcceptance, compare, findAgent, isShown, kubeCall, sessionRuns } from './scope.js';
+import { byAcceptance, compare, findAgent, isShown, kubeCall, readsWithin, sessionRuns } from './scope.js';
 import type { ScopeDeps } from './scope.js';
 import { UserError } from './user-error.js';
 import { isoTime, projectRun } from './views.js';
@@ -200,7 +200,7 @@ async function messagesOf(
   const { events } =
     run.status?.transcript?.state === 'archived'
       ? await readArchivedTranscript(deps, agent, run)
-      : await kubeCall(deps, () => readTranscript(deps.api, run));
+      : await kubeCall(deps, (signal) => readTranscript(readsWithin(deps, signal), run));
   return runMessages(run, events);
 }
 

@@ -5,6 +5,7 @@ import { AgentRunChunks } from '../../src/api/v1alpha1/agent-run-chunk.js';
 import { AgentRuns } from '../../src/api/v1alpha1/agent-run.js';
 import type { AgentRun } from '../../src/api/v1alpha1/agent-run.js';
 import { AgentTriggers } from '../../src/api/v1alpha1/agent-trigger.js';
+import { KubeConnectionError } from '../../src/kube/errors.js';
 import { TOOLS } from '../../src/mcp/registry.js';
 import { encodeEvents } from '../../src/transcript/codec.js';
 import { apiError } from '../builders/recording-api.js';
@@ -1049,6 +1050,29 @@ describe('runs', () => {
       ],
     });
     expect(harness.requests()).toEqual(['get agentruns', 'get agentrunchunks']);
+  });
+
+  test.each([
+    ['get_run', { runId: 'greeter-1', includeToolCalls: true }],
+    ['get_session', { sessionId: 's-greeter-1' }],
+  ])('%s waits no longer than 15 seconds for a transcript', async (tool, args) => {
+    harness.seedRun('acme-box', 'greeter-1', { status: done() });
+    const get = harness.api.get.bind(harness.api);
+    const asked = new Promise<void>((resolve) => {
+      harness.api.get = (type, ref, options) => {
+        if (type.kind !== AgentRunChunks.kind) return get(type, ref, options);
+        resolve();
+        const lost = new KubeConnectionError('no answer', 'aborted');
+        return new Promise((_resolve, reject) => options?.signal?.addEventListener('abort', () => reject(lost)));
+      };
+    });
+    const answer = harness.call(tool, { agentId: AGENT, ...args });
+    await asked;
+    await harness.clock.advance(15_000);
+    expect((await answer).payload).toEqual({
+      error:
+        'the Kubernetes API did not answer in time; look with a list or get tool whether it happened before trying again',
+    });
   });
 
   test('a queued run says why and how many are ahead', async () => {
