@@ -230,6 +230,15 @@ test('an answer that never ends is given up after 30 s, and its connection close
   await closed.promise;
 });
 
+test('a server that changes the protocol instead of answering has closed the connection', async () => {
+  const port = await serve(({ socket }) =>
+    socket.write('HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: other\r\n\r\n'),
+  );
+  expect(await failure(`http://a.example:${port}/`)).toBe(
+    `a.example:${port} could not be fetched: it closed the connection.`,
+  );
+});
+
 test('a caller that is gone ends the connection', async () => {
   const abort = new AbortController();
   const closed = Promise.withResolvers<void>();

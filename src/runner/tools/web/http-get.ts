@@ -75,6 +75,8 @@ async function send(url: URL, dialer: Dialer, signal: AbortSignal): Promise<Inco
     });
     call.once('error', reject);
     call.once('response', resolve);
+    // What is no answer to a GET, such as a change of protocol, ends the connection without an error.
+    call.once('close', () => reject(connectionClosed()));
     call.end();
   });
 }
@@ -84,9 +86,13 @@ function startTls(tcp: Socket, host: string): Promise<Socket> {
     const name = isIP(host) === 0 ? { servername: host } : {};
     const socket = connectTls({ socket: tcp, host, ...name, ALPNProtocols: ['http/1.1'] });
     socket.once('error', reject);
-    tcp.once('close', () => reject(Object.assign(new Error('the connection was closed'), { code: 'ECONNRESET' })));
+    tcp.once('close', () => reject(connectionClosed()));
     socket.once('secureConnect', () => resolve(socket));
   });
+}
+
+function connectionClosed(): Error {
+  return Object.assign(new Error('the connection was closed'), { code: 'ECONNRESET' });
 }
 
 async function answerOf(url: URL, response: IncomingMessage, signal: AbortSignal): Promise<HttpAnswer> {
