@@ -44,3 +44,17 @@ test.each([
   const [opened] = (await once(remote, 'connection')) as [Socket];
   await once(opened, 'close');
 });
+
+test.each([
+  ['a status that does not exist', 'HTTP/1.1 000 None\r\ncontent-length: 0\r\n\r\n'],
+  ['trailers that cannot come', 'HTTP/1.1 200 OK\r\ncontent-length: 0\r\ntrailer: late\r\n\r\n'],
+  ['a change of protocol', 'HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: other\r\n\r\n'],
+])('a server that answers with %s ends its own connection alone', async (_name, answer) => {
+  found.resolve(['127.0.0.1']);
+  const client = connect(Number(new URL(proxy.url).port), '127.0.0.1').resume();
+  const { port } = remote.address() as AddressInfo;
+  client.write(`GET http://odd.example:${port}/ HTTP/1.1\r\nhost: odd.example\r\n\r\n`);
+  const [opened] = (await once(remote, 'connection')) as [Socket];
+  opened.write(answer);
+  await once(client, 'close');
+});

@@ -102,14 +102,25 @@ async function forward(asked: IncomingMessage, answer: ServerResponse, connect: 
       headers: { ...headers, host: target.host, connection: 'close' },
     });
     onward.on('error', () => answer.destroy());
-    onward.on('response', (response) => {
-      answer.writeHead(response.statusCode ?? 502, response.headers);
-      response.on('error', () => answer.destroy());
-      response.pipe(answer);
+    onward.on('response', (response) => passBack(response, answer));
+    // Such as a change of protocol, which ends the connection without an error.
+    onward.on('close', () => {
+      if (!answer.headersSent) answer.destroy();
     });
     endWith(answer, socket);
     asked.pipe(onward);
   } catch {
+    answer.destroy();
+  }
+}
+
+function passBack(response: IncomingMessage, answer: ServerResponse): void {
+  response.on('error', () => answer.destroy());
+  try {
+    answer.writeHead(response.statusCode ?? 502, response.headers);
+    response.pipe(answer);
+  } catch {
+    // A status or a set of headers that can be read, but not written.
     answer.destroy();
   }
 }
