@@ -106,6 +106,17 @@ test('gives up at its time, and says what was last', async () => {
   expect(clock.monotonic()).toBeLessThan(10_000);
 });
 
+test('calls that wait for slow MCP servers hold up no report', async () => {
+  const one = await gateway({ refuse: (_call, count) => (count <= 24 ? 'hang' : undefined) });
+  const { send } = client(one.url);
+  const ended = new AbortController();
+  const slow = Array.from({ length: 24 }, () => send({ signal: ended.signal }).catch(() => undefined));
+  while (one.calls.length < 24) await new Promise((resolve) => setImmediate(resolve));
+  expect((await send()).status).toBe(200);
+  ended.abort();
+  await Promise.all(slow);
+});
+
 test('an attempt without an answer ends at its bound', async () => {
   const one = await gateway({ refuse: () => 'hang' });
   const { send, clock } = client(one.url);

@@ -16,6 +16,8 @@ import type { RunnerLog } from './log.js';
 /** Largest answer that is read. */
 const MAX_ANSWER_BYTES = 16 * 1024 * 1024;
 const CONNECT_MS = 5_000;
+/** All MCP servers of a run at once (a gateway takes 24 of their messages), and beside them the model, a tool and the reports. */
+const MAX_SOCKETS = 32;
 /** Answers 421 that are followed at once before it counts as a failure. */
 const MAX_REDIRECTS = 4;
 const MIN_DELAY_MS = 1_000;
@@ -86,7 +88,7 @@ export class GatewayClient {
 
   constructor(options: GatewayClientOptions) {
     this.#options = options;
-    const pool = { keepAlive: true, maxSockets: 8 };
+    const pool = { keepAlive: true, maxSockets: MAX_SOCKETS };
     this.#agent =
       options.url.protocol === 'https:'
         ? new HttpsAgent({ ...pool, ca: options.ca, servername: options.serverName })
