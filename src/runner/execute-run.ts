@@ -28,6 +28,8 @@ const DEADLINE_MARGIN_MS = 30_000;
 const FINISH_FLOOR_MS = 60_000;
 /** After SIGTERM the pod has 30 s; what is not handed over by then goes into the termination message. */
 const TERMINATE_MS = 20_000;
+/** At the end there is no loop to slow down: what is not acknowledged goes with the outcome, which has a bound. */
+const NO_WAIT = AbortSignal.abort();
 
 export interface ExecuteDeps {
   gateway: Pick<RunGateway, 'events' | 'tool' | 'finish' | 'mcpFetch'>;
@@ -104,7 +106,7 @@ export async function executeRun(claim: ClaimAnswer, deps: ExecuteDeps): Promise
       return 'refused';
     }
     const outcome = settle(result, stopped);
-    if (outcome.output !== null) await reporter.record({ type: 'output', text: outcome.output }, hard.signal);
+    if (outcome.output !== null) await reporter.record({ type: 'output', text: outcome.output }, NO_WAIT);
     const giveUpAt = Math.max(deadline - DEADLINE_MARGIN_MS, clock.monotonic() + FINISH_FLOOR_MS);
     return await handOver({ outcome, steps: result.steps, giveUpAt, reporter, deps, signal: hard.signal });
   } finally {
