@@ -143,6 +143,20 @@ test('of an end that does not fit, tool calls go first and the output stays', as
   expect(log.hasOutput).toBe(true);
 });
 
+test('an end that lost text is the same end for the pod that takes over', async () => {
+  const api = new RecordingApi();
+  const log = new TranscriptLog(api, OWNER);
+  for (let seq = 1; seq <= 22; seq++) await log.append([toolEvent(seq)]);
+  const said = Array.from({ length: 20 }, (_, i) => assistantMessage(23 + i, noise(60 * KIB, i)));
+  const end = [...said, outputEvent(43, noise(60 * KIB))];
+  await log.close(end);
+  expect(log.summary).toMatchObject({ state: 'truncated', chunks: 24 });
+
+  const other = await TranscriptLog.load(api, OWNER, false);
+  await other.close(end);
+  expect(other.summary).toEqual(log.summary);
+});
+
 test('the last chunks take a summary of the session, an open call and the output, whatever came before', async () => {
   const api = new RecordingApi();
   const log = new TranscriptLog(api, OWNER);

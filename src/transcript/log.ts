@@ -21,6 +21,8 @@ import { agentTexts } from './said.js';
 /** Chunks and inflated bytes that only the end of a run may use. */
 export const CLOSING_CHUNKS = 2;
 export const CLOSING_BYTES = 1024 * 1024;
+/** Of each text of an end that does not fit otherwise. */
+const LAST_WORDS_BYTES = 16 * 1024;
 
 /** The same sequence came with other content: one of the two reports is not from the run's own journal. */
 export class SequenceConflictError extends Error {
@@ -45,7 +47,7 @@ export interface TranscriptSummary {
 export class TranscriptLog {
   readonly #api: ChunkApi;
   readonly #owner: TranscriptOwner;
-  /** Sequence -> digest of the event as it was sent; absent for what another process stored and cut. */
+  /** Sequence -> digest of the event as it was sent; absent for what another process stored and may have cut. */
   readonly #digests = new Map<number, string>();
   #ack = 0;
   #chunks = 0;
@@ -183,8 +185,8 @@ export class TranscriptLog {
     this.#agentTexts += agentTexts(events);
     const [first] = events;
     if (first !== undefined && first.seq > this.#ack + 1) this.#truncated = true;
-    // An event that was cut to fit its chunk stands alone in it and no longer equals what the runner sends again.
-    if (events.length > 1 || !isLarge(chunk)) this.#compare(events);
+    // What may have been cut to fit no longer equals what the runner sends again.
+    this.#compare(events.filter(isWhole));
     this.#acknowledge(events);
   }
 
@@ -212,8 +214,9 @@ export class TranscriptLog {
   }
 }
 
-function isLarge(chunk: StoredChunk): boolean {
-  return chunk.spec.data.length > 64 * 1024 || chunk.spec.bytes > 256 * 1024;
+/** Whether no text of the event can have been cut: half of the least bound of a text is the least that a cut one keeps (cutJson). */
+function isWhole(event: RunEvent): boolean {
+  return Buffer.byteLength(JSON.stringify(event)) < LAST_WORDS_BYTES / 2;
 }
 
 function digest(event: RunEvent): string {
@@ -227,11 +230,11 @@ const speech: Selection = (events) => events.filter((event) => event.type !== 't
 const lastWords: Selection = (events) =>
   speech(events)
     .slice(-16)
-    .map((event) => cutEvent(event, 16 * 1024));
+    .map((event) => cutEvent(event, LAST_WORDS_BYTES));
 const outputOnly: Selection = (events) =>
   speech(events)
     .slice(-1)
-    .map((event) => cutEvent(event, 16 * 1024));
+    .map((event) => cutEvent(event, LAST_WORDS_BYTES));
 const nothing: Selection = () => [];
 
 const CLOSING_SELECTIONS: readonly Selection[] = [everything, speech, lastWords, outputOnly, nothing];
