@@ -25,8 +25,9 @@ export class ModelCallInFlight implements CallInFlight {
     this.#open = reservation;
   }
 
-  /** The answer is there, and says what was used. Returns the steps of the run so far. */
+  /** The answer is there, and says what was used; a call that was cut is charged already. Returns the steps of the run so far. */
   answered(usage: CallUsage): number {
+    if (this.signal.aborted) return this.#served.usage.steps;
     this.#open = undefined;
     this.#served.usage = addCall(this.#served.usage, usage);
     return this.#served.usage.steps;
