@@ -508,6 +508,27 @@ test('a runner that goes away takes the vendor call with it, and the reservation
   while (at.vendor.requests[0]?.gone !== true) await new Promise((resolve) => setImmediate(resolve));
 });
 
+test('a run that is cancelled while an overloaded vendor is waited for pays nothing', async () => {
+  const at = await scene(ANTHROPIC, [{ fault: 'status', status: 529, retryAfter: '60' }]);
+  const { clock } = at.world;
+  const waiting = Promise.withResolvers<void>();
+  const after = clock.after.bind(clock);
+  clock.after = (ms, callback) => {
+    if (ms === 60_000) setImmediate(waiting.resolve);
+    return after(ms, callback);
+  };
+  const cancel = new AbortController();
+  const running = runAgent(at, cancel.signal);
+  await waiting.promise;
+  cancel.abort();
+  await running;
+  const inFlight = () => at.gateway.gateway.served.list()[0]?.call;
+  while (inFlight() !== undefined) await new Promise((resolve) => setImmediate(resolve));
+
+  expect(usageOf(at)).toMatchObject({ steps: 0, totalTokens: 0, costUsd: '0.000000' });
+  expect(at.vendor.requests).toHaveLength(1);
+});
+
 test('a call in flight stands in the status after seconds, and whoever takes the run over charges it once', async () => {
   const at = await scene(ANTHROPIC, [{ fault: 'hang' }]);
   void runAgent(at);

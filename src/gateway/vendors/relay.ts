@@ -73,9 +73,9 @@ export class Relay {
     const outputTokens = allowed ?? maxOutputTokens;
     const bound = boundedSignal(this.options.clock, boundSeconds * 1000, call.signal);
     call.result.value = 'aborted';
-    inFlight.send(usageOf(target, { inputTokens, outputTokens, cacheReadTokens: 0, cacheWriteTokens: 0 }));
+    const reservation = usageOf(target, { inputTokens, outputTokens, cacheReadTokens: 0, cacheWriteTokens: 0 });
     try {
-      const response = await this.#send(call, { ...passed, body }, bound.signal);
+      const response = await this.#send(call, { ...passed, body, reservation }, bound.signal);
       await this.#answer(call, passed, response);
     } catch (error) {
       inFlight.lost();
@@ -90,7 +90,7 @@ export class Relay {
 
   async #send(
     { target, inFlight, boundSeconds }: RelayCall,
-    passed: Passed,
+    passed: Passed & { reservation: CallUsage },
     signal: AbortSignal,
   ): Promise<VendorResponse> {
     const { clock, client } = this.options;
@@ -103,6 +103,8 @@ export class Relay {
         body: JSON.stringify(vendor.prepare?.(passed.body) ?? passed.body),
         signal,
         giveUpAt: clock.monotonic() + boundSeconds * 1000,
+        leaves: () => inFlight.send(passed.reservation),
+        waits: () => inFlight.unused(),
       });
     } catch (error) {
       if (!(error instanceof VendorUnreachable)) throw error;

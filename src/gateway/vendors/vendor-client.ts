@@ -28,6 +28,10 @@ export interface VendorRequest {
   signal: AbortSignal;
   /** On {@link Clock.monotonic}. */
   giveUpAt: number;
+  /** Told before each try: from now on it may cost something. */
+  leaves?: () => void;
+  /** Told when a try came to nothing and the next one is waited for: nothing was used. */
+  waits?: () => void;
 }
 
 export interface VendorResponse {
@@ -64,19 +68,25 @@ export class VendorClient {
    */
   async send(request: VendorRequest): Promise<VendorResponse> {
     const { clock } = this.options;
+    const wait = async (ms: number) => {
+      request.waits?.();
+      await sleep(clock, ms, request.signal);
+      if (request.signal.aborted) throw new VendorUnreachable('ABORTED', false);
+    };
     for (let tries = 1; ; tries++) {
       const last = tries >= MAX_TRIES;
+      request.leaves?.();
       const outcome = await this.#try(request);
       if (outcome instanceof VendorUnreachable) {
         if (outcome.maybeUsed || last || request.signal.aborted) throw outcome;
-        await sleep(clock, backoffDelay(BACKOFF, tries), request.signal);
+        await wait(backoffDelay(BACKOFF, tries));
         continue;
       }
       const delay = Math.max(backoffDelay(BACKOFF, tries), (outcome.retryAfterSeconds ?? 0) * 1000);
       const tooLate = delay > MAX_WAIT_MS || clock.monotonic() + delay >= request.giveUpAt;
       if (!RETRIED.has(outcome.status) || last || tooLate) return outcome;
       outcome.body.resume();
-      await sleep(clock, delay, request.signal);
+      await wait(delay);
     }
   }
 
