@@ -133,6 +133,22 @@ test('a call that takes long is asked for again, and is the same call', async ()
   expect(children()).toHaveLength(1);
 });
 
+test('a call whose run was deleted while nobody looked is not waited for', async () => {
+  const pod = await claimed('helper-1');
+  const input = { handle: 'writer', message: 'x' };
+  const first = call(pod, 1, input);
+  const { metadata } = await childMade();
+  await pods.world.clock.advance(10_000);
+  expect(await first).toMatchObject({ again: true });
+  pods.world.api.vanish(AgentRuns, `${NAMESPACE}/${metadata.name}`);
+  const answers: unknown[] = [];
+  void call(pod, 1, input).then((answer) => answers.push(answer));
+  while (answers.length === 0) await pods.world.clock.advance(1_000);
+  const error = `the run ${metadata.name} of the agent that you called was deleted`;
+  expect(answers).toEqual([{ result: { error }, isError: true }]);
+  expect(children()).toHaveLength(0);
+});
+
 test('a caller that is told to stop does not go on with the end of its call', async () => {
   const pod = await claimed('helper-1');
   const waiting = call(pod, 1, { handle: 'writer', message: 'x' });

@@ -29,6 +29,7 @@ import {
   type StartRunRequest,
 } from '../../services/start-run.js';
 import type { RunBudgets } from '../budget/run-budgets.js';
+import { GatewayError } from '../errors.js';
 import type { GatewayMetrics } from '../metrics.js';
 import { isCancelRequested } from '../runs/reports.js';
 import type { RunStore } from '../runs/run-store.js';
@@ -84,9 +85,20 @@ export class AgentCalls {
     // A run that is told to stop takes its calls along: their end must not let it go on before it hears of its own.
     const caller = this.#options.runs.get(`${namespace}/${context.run.metadata.name}`);
     if (ended === undefined || (caller !== undefined && isCancelRequested(caller))) {
+      if (this.#options.runs.get(`${namespace}/${name}`) === undefined) await this.#expectThere({ namespace, name });
       return { ...answer({ runId: name, status: 'running' }), again: true };
     }
     return resultOf(await this.#options.store.fetch({ namespace, name }));
+  }
+
+  /** A run that the cache does not show is not there yet, or was deleted: its end would be waited for in vain. One read. */
+  async #expectThere(ref: { namespace: string; name: string }): Promise<void> {
+    try {
+      await this.#options.store.fetch(ref);
+    } catch (error) {
+      if (!(error instanceof GatewayError) || error.status !== 404) throw error;
+      throw new ToolRefusal(`the run ${ref.name} of the agent that you called was deleted`);
+    }
   }
 
   async #start(input: AgentToolInput<'call_agent'>, context: ToolContext): Promise<string> {
