@@ -331,6 +331,17 @@ describe('glob', () => {
     expect((await call('glob', { pattern: '*.ts', path: 'src' })).result).toEqual({ files: ['src/b.ts'] });
   });
 
+  test('passes over a directory that cannot be opened', async () => {
+    await call('write', { path: 'src/a.ts', content: '' });
+    // Its path is longer than the system takes: nobody opens it by name, not even root.
+    const deeper = `name=$(printf 'd%.0s' {1..250}); for level in {1..20}; do mkdir "$name" && cd "$name"; done`;
+    execFileSync('/bin/bash', ['-c', deeper], { cwd: workspace });
+    const found = await call('glob', { pattern: '**/*.ts' });
+    execFileSync('/bin/rm', ['-r', 'd'.repeat(250)], { cwd: workspace });
+    expect(found.result).toEqual({ files: ['src/a.ts'] });
+    expect(await call('glob', { pattern: '*', path: 'none' })).toMatchObject({ isError: true });
+  });
+
   test('says when there are more than 1000', async () => {
     await Promise.all(Array.from({ length: 1001 }, (_, i) => writeFile(join(workspace, `f${i}`), '')));
     const { result } = await call('glob', { pattern: 'f*' });

@@ -1,6 +1,8 @@
 /** The tools `grep` and `glob`. Neither follows a link, looks into `.git` or into the logs in `.runs`. */
+import type { Dirent } from 'node:fs';
 import { opendir, realpath, stat } from 'node:fs/promises';
 import { join, relative } from 'node:path';
+import { Readable } from 'node:stream';
 import { FILES_SECONDS } from '../../protocol/tools-socket.js';
 import type { ToolInput } from '../../protocol/tools-socket.js';
 import { decodeWhole, headOfText } from '../json-cut.js';
@@ -101,7 +103,7 @@ export async function globFiles(input: ToolInput<'glob'>, context: ToolContext):
   let truncated = false;
   while (directories.length > 0 && !truncated && !context.signal.aborted) {
     const directory = directories.pop() as string;
-    for await (const entry of await opendir(directory)) {
+    for await (const entry of directory === root ? await opendir(root) : await openIfPossible(directory)) {
       visited += 1;
       truncated = visited > MAX_VISITED || files.length >= MAX_FOUND_FILES;
       if (truncated) break;
@@ -112,4 +114,13 @@ export async function globFiles(input: ToolInput<'glob'>, context: ToolContext):
   }
   const shown = await Promise.all(files.sort().map((file) => displayPath(context.workspace, file)));
   return { files: shown, ...(truncated ? { truncated } : {}) };
+}
+
+/** A directory that is gone meanwhile, or closed to the tools, has no files to find. */
+async function openIfPossible(directory: string): Promise<AsyncIterable<Dirent>> {
+  try {
+    return await opendir(directory);
+  } catch {
+    return Readable.from([]);
+  }
 }
