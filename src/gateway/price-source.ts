@@ -10,10 +10,10 @@ import { PRICES, type PriceTable } from './prices.js';
 /** Key of the ConfigMap. */
 const FILE = 'prices.yaml';
 
-const Usd = z.coerce
-  .number()
-  .min(0)
-  .max(1_000_000)
+/** A place that was left empty is no price: it would read as 0. */
+const Usd = z
+  .union([z.number(), z.string().regex(/\S/)])
+  .pipe(z.coerce.number<string | number>().min(0).max(1_000_000))
   .transform((usd) => Math.round(usd * 1_000_000));
 const File = z.record(
   z.string().regex(/^[a-z]+\/\S*$/),
