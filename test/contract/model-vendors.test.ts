@@ -288,7 +288,7 @@ describe.each(VENDORS)('$provider', (one) => {
     await runAgent(at);
 
     const bytes = Buffer.byteLength(JSON.stringify(at.vendor.requests[0]?.body));
-    expect(usageOf(at)?.inputTokens).toBe(bytes);
+    expect(usageOf(at)).toMatchObject({ steps: 1, inputTokens: bytes });
   });
 
   test('429 waits as long as the vendor asks, 500 a moment; then the call succeeds and counts once', async () => {

@@ -174,8 +174,9 @@ async function relayWhole({ target, inFlight, sink }: RelayCall, response: Vendo
     throw modelError(`${target.provider} answered ${text.trim() === '' ? 'nothing' : 'something that is not JSON'}.`);
   }
   const counts = target.vendor.dialect.usageOf(answer);
-  if (counts === undefined) inFlight.lost();
-  else inFlight.answered(usageOf(target, counts));
+  // A step all the same: it is charged with the most that it can have used.
+  const used = counts === undefined ? inFlight.open : usageOf(target, counts);
+  if (used !== undefined) inFlight.answered(used);
   sink.start(response.status, response.contentType);
   await sink.write(text);
 }
