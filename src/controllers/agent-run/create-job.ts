@@ -27,7 +27,7 @@ export type CreateResult =
   /** Never. */
   | { result: 'invalid'; message: string };
 
-/** Rejects for what repeating soon can repair: no answer, an installation that is not set up yet. */
+/** Rejects for what repeating soon can repair: no answer, missing rights, an installation that is not set up yet. */
 export async function createJob(
   deps: Pick<RunDependencies, 'api' | 'caches' | 'jobSettings' | 'budgets'>,
   { run, box, uid, volume }: RunState,
@@ -61,8 +61,10 @@ function refusal(error: unknown): CreateResult {
   if (isForbidden(error) && (error as Error).message.includes('exceeded quota')) {
     return { result: 'refused', reason: 'NoCapacity' };
   }
-  // An admission webhook answers with either: a person has to mend something.
-  if (isForbidden(error) || isBadRequest(error)) return { result: 'refused', reason: 'JobRefused', message };
+  // An admission policy or webhook answers with either: a person has to mend something. Rights come back by themselves, as those
+  // that an API server has not read yet after its start.
+  if (isBadRequest(error) || (isForbidden(error) && !lacksRights(error as Error)))
+    return { result: 'refused', reason: 'JobRefused', message };
   throw error;
 }
 
@@ -82,4 +84,9 @@ export function previousRunOf(run: RunView, session: readonly RunView[]): string
     if (latest === undefined || at > latest.at) latest = { name: other.metadata.name, at };
   }
   return latest?.name;
+}
+
+/** 403 by RBAC: `jobs.batch is forbidden: User "…" cannot create resource "jobs" in API group "batch" in the namespace "…"`. */
+function lacksRights(error: Error): boolean {
+  return error.message.includes('cannot create resource');
 }

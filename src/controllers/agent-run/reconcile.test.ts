@@ -378,6 +378,18 @@ describe('creating the Job', () => {
     expect(world.writes()).toEqual(['create jobs ada-1']);
   });
 
+  it('tries again at once when the API server does not know our rights yet', async () => {
+    const world = new RunWorld();
+    const text =
+      'jobs.batch is forbidden: User "c" cannot create resource "jobs" in API group "batch" in the namespace "bw-a"';
+    world.api.failNext({ verb: 'create', resource: 'jobs', error: apiError(403, 'Forbidden', text) });
+    world.api.seed(AgentRuns, makeRun());
+    await expect(world.settle()).rejects.toThrow('cannot create resource');
+    expect(world.run().status).toEqual({ phase: 'running' });
+    await world.settle();
+    expect(world.writes()).toEqual(['create jobs ada-1']);
+  });
+
   it('ends the run when Kubernetes finds the Job invalid', async () => {
     const world = new RunWorld();
     const error = apiError(422, 'Invalid', 'spec.template.spec.runtimeClassName: bad');
