@@ -86,6 +86,25 @@ describe('a run made by a five-line manifest', () => {
     expect(world.run('by-hand').status?.agentUid).toBe('uid-agent-ada');
   });
 
+  it('says why Kubernetes refused its Job, in one write more', async () => {
+    const world = new RunWorld();
+    const error = apiError(
+      403,
+      'Forbidden',
+      'admission webhook "policy.example.com" denied the request: no tools here',
+    );
+    world.api.failNext({ verb: 'create', resource: 'jobs', error });
+    world.api.seed(AgentRuns, makeManifestRun());
+    await world.settle();
+    expect(world.writes()).toEqual([
+      'patch agentruns by-hand',
+      'patch agentruns/status by-hand',
+      'create jobs by-hand',
+      'patch agentruns/status by-hand',
+    ]);
+    expect(world.run('by-hand').status?.message).toContain('no tools here');
+  });
+
   it('ends as AgentNotFound without its agent, after one live read', async () => {
     const world = new RunWorld({ agent: null });
     world.api.seed(AgentRuns, makeManifestRun());

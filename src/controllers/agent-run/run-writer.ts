@@ -73,8 +73,7 @@ export class RunWriter {
     const held = isCounted(run) ? run : await this.#hold(run, signal);
     if (agentUidOf(run) !== undefined) return held;
     const status: RunStatus = { phase: 'running', ...run.status, agentUid };
-    await this.#status(held, status, signal);
-    return { ...held, status };
+    return { ...held, metadata: await this.#status(held, status, signal), status };
   }
 
   async #hold(run: RunView, signal: AbortSignal): Promise<RunView> {
@@ -109,8 +108,9 @@ export class RunWriter {
     await ignoreGone(this.api.delete(Jobs, { namespace: job.namespace, name: job.name }, options));
   }
 
-  async #status(before: RunView, status: RunStatus, signal: AbortSignal): Promise<void> {
-    await patchStatus(this.api, { type: AgentRuns, before, draft: { metadata: before.metadata, status } }, signal);
+  /** The metadata after the write. */
+  #status(before: RunView, status: RunStatus, signal: AbortSignal): Promise<RunView['metadata']> {
+    return patchStatus(this.api, { type: AgentRuns, before, draft: { metadata: before.metadata, status } }, signal);
   }
 }
 

@@ -54,6 +54,6 @@ describe('patchStatus', () => {
     api.failNext({ verb: 'patch', error: apiError(409, 'Conflict') });
     await expect(patchStatus(api, { type: Boxes, before, draft }, signal)).rejects.toThrow('409');
     api.vanish(Boxes, 'a');
-    await expect(patchStatus(api, { type: Boxes, before, draft }, signal)).resolves.toBeUndefined();
+    await expect(patchStatus(api, { type: Boxes, before, draft }, signal)).resolves.toBe(draft.metadata);
   });
 });

@@ -25,24 +25,25 @@ export function statusDiff(
 
 /**
  * Patches what changed; the draft's resourceVersion is the precondition (409 when somebody was faster). An object that is
- * gone has no status to write.
+ * gone has no status to write. Returns the metadata after the write, that of the draft when there was none.
  */
 export async function patchStatus<S extends object, T extends Resource<unknown, S>>(
   api: Pick<KubeApi, 'patch'>,
   change: { type: ResourceType<T>; before: { status?: S }; draft: Pick<T, 'metadata'> & { status?: S } },
   signal: AbortSignal,
-): Promise<void> {
+): Promise<T['metadata']> {
   const { metadata } = change.draft;
   const status = statusDiff(
     change.before.status as Record<string, unknown> | undefined,
     change.draft.status as Record<string, unknown> | undefined,
   );
-  if (Object.keys(status).length === 0) return;
+  if (Object.keys(status).length === 0) return metadata;
   const ref = refOf(metadata);
   const body = { metadata: { resourceVersion: metadata.resourceVersion }, status };
   try {
-    await api.patch(change.type, ref, body, { type: 'merge', subresource: 'status', signal });
+    return (await api.patch(change.type, ref, body, { type: 'merge', subresource: 'status', signal })).metadata;
   } catch (error) {
     if (!isNotFound(error)) throw error; // it is gone, and the cache does not know yet
+    return metadata;
   }
 }
