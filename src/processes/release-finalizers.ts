@@ -13,6 +13,7 @@ import { createTransport } from '../kube/transport.js';
 import type { KubeApi } from '../kube/types.js';
 import { createLogger } from '../observability/logger.js';
 import { systemClock } from '../runtime/clock.js';
+import { inParallel } from '../runtime/in-parallel.js';
 
 const Config = z.object({
   logLevel: z.enum(['error', 'warn', 'info', 'debug']).default('info').describe('Lowest level of the logs.'),
@@ -38,13 +39,10 @@ export async function releaseFinalizers(
 ): Promise<number> {
   let released = 0;
   for (const kind of kinds) {
-    const objects = (await listMetadata(api, kind)).values();
-    const work = async () => {
-      for (const object of objects) {
-        if (await release(api, kind, object)) released += 1;
-      }
+    const work = async (object: KubeObject) => {
+      if (await release(api, kind, object)) released += 1;
     };
-    await Promise.all(Array.from({ length: PARALLEL }, work));
+    await inParallel(await listMetadata(api, kind), work, PARALLEL);
   }
   return released;
 }

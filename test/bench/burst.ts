@@ -13,7 +13,8 @@ import type { Informer } from '../../src/kube/types.js';
 import { createLogger } from '../../src/observability/logger.js';
 import { systemClock } from '../../src/runtime/clock.js';
 import { eventually } from '../builders/api-server.js';
-import { FakeNode, inParallel } from '../builders/fake-node.js';
+import { inParallel } from '../../src/runtime/in-parallel.js';
+import { FakeNode } from '../builders/fake-node.js';
 import { Installation } from '../builders/installation.js';
 import type { ProcessName } from '../builders/installation.js';
 
@@ -242,11 +243,12 @@ class Burst {
   async #remove(): Promise<void> {
     const { api } = this.installation.server;
     await this.node.removeEnded();
-    await inParallel([...this.#runs.values()], async ({ metadata: { name, namespace = '' } }) => {
+    const remove = async ({ metadata: { name, namespace = '' } }: AgentRun) => {
       await api.delete(AgentRuns, { name, namespace }).catch((error: unknown) => {
         if (!isNotFound(error)) throw error;
       });
-    });
+    };
+    await inParallel([...this.#runs.values()], remove, AT_ONCE);
     await this.#none(() => this.#runs.size, 'removed runs that nobody let go');
   }
 

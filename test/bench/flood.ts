@@ -7,7 +7,7 @@ import { Agent as HttpAgent, request } from 'undici';
 import { Agents } from '../../src/api/v1alpha1/agent.js';
 import { AgentRuns } from '../../src/api/v1alpha1/agent-run.js';
 import { eventually } from '../builders/api-server.js';
-import { inParallel } from '../builders/fake-node.js';
+import { inParallel } from '../../src/runtime/in-parallel.js';
 import { Installation } from '../builders/installation.js';
 
 const BODY_BYTES = 64 * 1024;

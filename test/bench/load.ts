@@ -10,7 +10,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { promisify } from 'node:util';
 import { Pool } from 'undici';
-import { inParallel } from '../builders/fake-node.js';
+import { inParallel } from '../../src/runtime/in-parallel.js';
 
 /** Relative to the repository: the benchmark runs there. */
 const GO_SOURCE = 'test/bench/go';

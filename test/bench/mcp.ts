@@ -8,7 +8,7 @@ import { once } from 'node:events';
 import { AgentRuns } from '../../src/api/v1alpha1/agent-run.js';
 import { Agents } from '../../src/api/v1alpha1/agent.js';
 import { eventually } from '../builders/api-server.js';
-import { inParallel } from '../builders/fake-node.js';
+import { inParallel } from '../../src/runtime/in-parallel.js';
 import { Installation } from '../builders/installation.js';
 import type { Load, LoadClient, LoadRequest } from './load.js';
 import { compare } from './pairs.js';

@@ -17,6 +17,7 @@ import { GatewayClient } from '../../src/runner/gateway-client.js';
 import { RunRefused, createRunGateway } from '../../src/runner/run-gateway.js';
 import type { RunGateway } from '../../src/runner/run-gateway.js';
 import { sleep, systemClock } from '../../src/runtime/clock.js';
+import { inParallel } from '../../src/runtime/in-parallel.js';
 import type { TestApiServer } from './api-server.js';
 import { podToken } from './pod-token.js';
 import { assistantMessage, userMessage } from './run-events.js';
@@ -96,6 +97,7 @@ export class FakeNode {
         await api.delete(Pods, { namespace, name: `${name}-pod` }, { gracePeriodSeconds: 0 }).catch(gone);
         await api.delete(Jobs, { namespace, name }, { propagationPolicy: 'Background' }).catch(gone);
       },
+      16,
     );
   }
 
@@ -231,17 +233,4 @@ function runnerEnvironment(job: Job): Record<string, string> {
 /** Kubernetes wants whole seconds. */
 function seconds(): string {
   return new Date().toISOString().replace(/\.\d+Z$/, 'Z');
-}
-
-/** Works on all items, some at a time. */
-export async function inParallel<T>(
-  items: readonly T[],
-  work: (item: T) => Promise<unknown>,
-  atOnce = 16,
-): Promise<void> {
-  const queue = items.values();
-  const worker = async () => {
-    for (const item of queue) await work(item);
-  };
-  await Promise.all(Array.from({ length: atOnce }, worker));
 }

@@ -8,6 +8,7 @@ import type { KubeTransport } from '../../src/kube/transport.js';
 import type { Informer } from '../../src/kube/types.js';
 import { systemClock } from '../../src/runtime/clock.js';
 import type { Clock } from '../../src/runtime/clock.js';
+import { inParallel } from '../../src/runtime/in-parallel.js';
 import { eventually, startApiServer } from '../builders/api-server.js';
 import type { TestApiServer } from '../builders/api-server.js';
 import { FaultProxy } from '../builders/fault-proxy.js';
@@ -228,7 +229,8 @@ test.each([
 
 test('10,000 objects: synced by 20 pages, indexed, and never listed again while they change', async () => {
   const names = Array.from({ length: 10_000 }, (_, i) => `m-${i}`);
-  await inParallel(16, names, (name, i) => server.api.create(ConfigMaps, map(name, `group-${i % 100}`)));
+  const maps = names.map((name, i) => map(name, `group-${i % 100}`));
+  await inParallel(maps, (one) => server.api.create(ConfigMaps, one), 16);
   const { informer, restarts } = await start();
 
   expect(informer.size).toBe(10_000);
@@ -238,7 +240,7 @@ test('10,000 objects: synced by 20 pages, indexed, and never listed again while 
   // Steady state: many changes, no request.
   proxy.clear();
   let last = '0';
-  await inParallel(16, names.slice(0, 1000), async (name) => {
+  const change = async (name: string) => {
     const patched = await server.api.patch(
       ConfigMaps,
       { namespace, name },
@@ -247,7 +249,8 @@ test('10,000 objects: synced by 20 pages, indexed, and never listed again while 
     );
     if (BigInt(patched.metadata.resourceVersion as string) > BigInt(last))
       last = patched.metadata.resourceVersion as string;
-  });
+  };
+  await inParallel(names.slice(0, 1000), change, 16);
   expect(await informer.waitForResourceVersion(last, patience())).toBe(true);
 
   expect(informer.byIndex('byValue', 'changed')).toHaveLength(1000);
@@ -279,16 +282,4 @@ async function startUncounted(): Promise<Informer<string>> {
   informer.start();
   await informer.synced;
   return informer;
-}
-
-async function inParallel(
-  width: number,
-  names: readonly string[],
-  act: (name: string, index: number) => Promise<unknown>,
-): Promise<void> {
-  let next = 0;
-  const worker = async () => {
-    for (let index = next++; index < names.length; index = next++) await act(names[index] as string, index);
-  };
-  await Promise.all(Array.from({ length: width }, worker));
 }

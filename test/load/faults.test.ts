@@ -6,7 +6,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { isTerminal } from '../../src/api/run-status.js';
 import { AgentRuns } from '../../src/api/v1alpha1/agent-run.js';
 import { eventually } from '../builders/api-server.js';
-import { FakeNode, inParallel } from '../builders/fake-node.js';
+import { inParallel } from '../../src/runtime/in-parallel.js';
+import { FakeNode } from '../builders/fake-node.js';
 import type { FaultProxy, Refusal } from '../builders/fault-proxy.js';
 import { Installation } from '../builders/installation.js';
 

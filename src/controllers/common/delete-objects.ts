@@ -2,6 +2,7 @@
 import type { KubeObject, ResourceType } from '../../api/meta.js';
 import { isConflict, isNotFound } from '../../kube/errors.js';
 import type { KubeApi } from '../../kube/types.js';
+import { inParallel } from '../../runtime/in-parallel.js';
 import { refOf } from './finalizer.js';
 
 /** Deletes of one reconcile; the rest follows in the next one, so that other keys get their turn. */
@@ -20,10 +21,7 @@ export async function deleteObjects(
 ): Promise<void> {
   const waiting = [...objects].filter((object) => object.metadata.deletionTimestamp === undefined);
   const batch = waiting.slice(0, DELETES_AT_ONCE);
-  const work = async () => {
-    for (let next = batch.pop(); next !== undefined; next = batch.pop()) await deleteOne(api, type, next, signal);
-  };
-  await Promise.all(Array.from({ length: Math.min(PARALLEL, batch.length) }, work));
+  await inParallel(batch, (object) => deleteOne(api, type, object, signal), PARALLEL);
 }
 
 async function deleteOne(

@@ -4,6 +4,7 @@ import type { Cache, KubeApi } from '../../kube/types.js';
 import type { Logger } from '../../observability/logger.js';
 import type { Clock } from '../../runtime/clock.js';
 import type { ReconcileResult } from '../../runtime/controller.js';
+import { inParallel } from '../../runtime/in-parallel.js';
 import type { JobView, RunView } from '../agent-run/views.js';
 import { objectKey } from '../../api/meta.js';
 import type { ControllerPart } from '../common/controller-part.js';
@@ -97,14 +98,10 @@ class Retention {
   /** All of them, also when one fails; then rejects with the first failure, and the next pass repeats what failed. */
   async #act(actions: RetentionAction[], signal: AbortSignal): Promise<void> {
     const failures: unknown[] = [];
-    const queue = actions.values();
-    const work = async () => {
-      for (const action of queue) {
-        if (signal.aborted) return;
-        await this.#actOn(action, signal).catch((error: unknown) => failures.push(error));
-      }
+    const work = async (action: RetentionAction) => {
+      if (!signal.aborted) await this.#actOn(action, signal).catch((error: unknown) => failures.push(error));
     };
-    await Promise.all(Array.from({ length: Math.min(PARALLEL, actions.length) }, work));
+    await inParallel(actions, work, PARALLEL);
     if (failures.length > 0) throw failures[0];
   }
 
