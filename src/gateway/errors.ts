@@ -28,6 +28,16 @@ export class GatewayError extends Error {
   }
 }
 
+/** What was found, or undefined for a 404; every other failure stays one. */
+export async function orMissing<T>(found: Promise<T>): Promise<T | undefined> {
+  try {
+    return await found;
+  } catch (error) {
+    if (error instanceof GatewayError && error.status === 404) return undefined;
+    throw error;
+  }
+}
+
 /** 421: another gateway pod serves the run. */
 export function misdirected(pin: Omit<Misdirected, 'error'>): GatewayError {
   return new GatewayError(421, `another gateway pod serves this run: call ${pin.gatewayAddress}`, {

@@ -99,6 +99,11 @@ export function isInvalid(error: unknown): boolean {
   return error instanceof KubeApiError && error.status === 422;
 }
 
+/** A 4xx: the API server did not do it. After a 5xx and after no answer a write may have happened. */
+export function isRefused(error: unknown): error is KubeApiError {
+  return error instanceof KubeApiError && error.status < 500;
+}
+
 /** 400: the request makes no sense, or an admission webhook that names no code said no. */
 export function isBadRequest(error: unknown): boolean {
   return error instanceof KubeApiError && error.status === 400;

@@ -29,7 +29,7 @@ import {
   type StartRunRequest,
 } from '../../services/start-run.js';
 import type { RunBudgets } from '../budget/run-budgets.js';
-import { GatewayError } from '../errors.js';
+import { orMissing } from '../errors.js';
 import type { GatewayMetrics } from '../metrics.js';
 import { isCancelRequested } from '../runs/reports.js';
 import type { RunStore } from '../runs/run-store.js';
@@ -93,12 +93,8 @@ export class AgentCalls {
 
   /** A run that the cache does not show is not there yet, or was deleted: its end would be waited for in vain. One read. */
   async #expectThere(ref: { namespace: string; name: string }): Promise<void> {
-    try {
-      await this.#options.store.fetch(ref);
-    } catch (error) {
-      if (!(error instanceof GatewayError) || error.status !== 404) throw error;
-      throw new ToolRefusal(`the run ${ref.name} of the agent that you called was deleted`);
-    }
+    const run = await orMissing(this.#options.store.fetch(ref));
+    if (run === undefined) throw new ToolRefusal(`the run ${ref.name} of the agent that you called was deleted`);
   }
 
   async #start(input: AgentToolInput<'call_agent'>, context: ToolContext): Promise<string> {

@@ -11,7 +11,7 @@ import type { Clock } from '../../runtime/clock.js';
 import { bounded } from '../../services/bounded.js';
 import { collect, readTranscript } from '../../transcript/chunk-store.js';
 import type { Transcript } from '../../transcript/chunk-store.js';
-import { GatewayError } from '../errors.js';
+import { orMissing } from '../errors.js';
 import { MAX_HISTORY_RUNS, claimOrder } from './history.js';
 import type { RunStore } from './run-store.js';
 
@@ -84,12 +84,7 @@ async function findNamed(
   name: string | undefined,
 ): Promise<AgentRun | undefined> {
   if (name === undefined) return undefined;
-  try {
-    return await store.find({ namespace: run.metadata.namespace ?? '', name });
-  } catch (error) {
-    if (error instanceof GatewayError && error.status === 404) return undefined;
-    throw error;
-  }
+  return await orMissing(store.find({ namespace: run.metadata.namespace ?? '', name }));
 }
 
 interface ArchiveQuestion {

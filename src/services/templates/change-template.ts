@@ -2,7 +2,7 @@
 import { ANNOTATION_REQUESTED_BY } from '../../api/labels.js';
 import { AgentTemplates } from '../../api/v1alpha1/agent-template.js';
 import type { AgentTemplate, TemplateContent } from '../../api/v1alpha1/agent-template.js';
-import { KubeApiError, isConflict, isNotFound } from '../../kube/errors.js';
+import { isConflict, isNotFound, isRefused } from '../../kube/errors.js';
 import { isoNow } from '../../runtime/clock.js';
 import type { AgentSnapshot } from '../../templates/snapshot.js';
 import type { Caller } from '../key-check.js';
@@ -87,8 +87,7 @@ async function apply(
     return projectTemplate(written);
   } catch (error) {
     // After a clear refusal nothing points to the new content; after a lost answer, or one of 5xx, something may.
-    const isRefused = error instanceof KubeApiError && error.status < 500;
-    if (content !== undefined && isRefused) await deleteContent(deps, place, content);
+    if (content !== undefined && isRefused(error)) await deleteContent(deps, place, content);
     if (isNotFound(error)) throw new UserError(TEMPLATE_NOT_FOUND);
     throw error;
   }

@@ -15,7 +15,7 @@ import { AgentSkills } from '../../api/v1alpha1/agent-skill.js';
 import { AgentTriggers } from '../../api/v1alpha1/agent-trigger.js';
 import { Agents } from '../../api/v1alpha1/agent.js';
 import type { Agent } from '../../api/v1alpha1/agent.js';
-import { KubeApiError, isAlreadyExists, isConflict, isNotFound, orUndefined } from '../../kube/errors.js';
+import { isAlreadyExists, isConflict, isNotFound, isRefused, orUndefined } from '../../kube/errors.js';
 import { renameMentions } from '../../templates/mentions.js';
 import { fromSnapshot, mapPrompts } from '../../templates/snapshot.js';
 import type { AgentSnapshot } from '../../templates/snapshot.js';
@@ -241,7 +241,7 @@ export class Installation {
         return;
       } catch (error) {
         if (isNotFound(error)) throw takenBack();
-        if (!(error instanceof KubeApiError) || error.status >= 500) return await this.#settle(first, error);
+        if (!isRefused(error)) return await this.#settle(first, error);
         if (!isConflict(error) || attempt === MAX_COMMIT_ATTEMPTS) throw error;
       }
     }
