@@ -1,8 +1,7 @@
 /**
  * JSON-RPC 2.0 as this endpoint speaks it (spec 4.1, 7): one object a request, ids given back as they came. Pure:
- * bytes in, texts out; the router adds HTTP.
+ * bytes in, bytes out; the router adds HTTP.
  */
-
 import { bytesOf, hasKeptList, keptJson } from './kept-text.js';
 import type { Piece } from './kept-text.js';
 

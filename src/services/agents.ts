@@ -55,9 +55,9 @@ export function listAgents(deps: Pick<ScopeDeps, 'caches'>, caller: Caller, spac
   const boxes = spaceId === undefined ? boxesOf(deps, caller.workspace) : [chooseBox(deps, caller, spaceId)];
   return agentLists(deps.caches, boxes.map(({ name }) => name).join(' '), () =>
     boxes
-      .flatMap((box) => agentsOf(deps, box.name).map((agent) => ({ id: idOf(agent), agent })))
-      .sort((a, b) => compare(b.agent.createdAt, a.agent.createdAt) || compare(a.id, b.id))
-      .map(({ agent }) => agentRecord(agent, statusOf(deps, agent))),
+      .flatMap((box) => agentsOf(deps, box.name))
+      .sort((a, b) => compare(b.createdAt, a.createdAt) || compare(idOf(a), idOf(b)))
+      .map((agent) => agentRecord(agent, statusOf(deps, agent))),
   );
 }
 

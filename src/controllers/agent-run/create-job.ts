@@ -68,6 +68,11 @@ function refusal(error: unknown): CreateResult {
   throw error;
 }
 
+/** 403 by RBAC: `jobs.batch is forbidden: User "…" cannot create resource "jobs" in API group "batch" in the namespace "…"`. */
+function lacksRights(error: Error): boolean {
+  return error.message.includes('cannot create resource');
+}
+
 function isTerminating(error: unknown): boolean {
   return (
     error instanceof KubeApiError &&
@@ -84,9 +89,4 @@ export function previousRunOf(run: RunView, session: readonly RunView[]): string
     if (latest === undefined || at > latest.at) latest = { name: other.metadata.name, at };
   }
   return latest?.name;
-}
-
-/** 403 by RBAC: `jobs.batch is forbidden: User "…" cannot create resource "jobs" in API group "batch" in the namespace "…"`. */
-function lacksRights(error: Error): boolean {
-  return error.message.includes('cannot create resource');
 }

@@ -72,6 +72,14 @@ describe('a short run of the API', () => {
   });
 });
 
+/** A world with a run whose first Job the API server refuses. */
+function worldWithRefusal(error: Error, run = makeRun()): RunWorld {
+  const world = new RunWorld();
+  world.api.failNext({ verb: 'create', resource: 'jobs', error });
+  world.api.seed(AgentRuns, run);
+  return world;
+}
+
 describe('a run made by a five-line manifest', () => {
   it('gets the finalizer and the UID of its agent before the Job', async () => {
     const world = new RunWorld();
@@ -87,14 +95,8 @@ describe('a run made by a five-line manifest', () => {
   });
 
   it('says why Kubernetes refused its Job, in one write more', async () => {
-    const world = new RunWorld();
-    const error = apiError(
-      403,
-      'Forbidden',
-      'admission webhook "policy.example.com" denied the request: no tools here',
-    );
-    world.api.failNext({ verb: 'create', resource: 'jobs', error });
-    world.api.seed(AgentRuns, makeManifestRun());
+    const text = 'admission webhook "policy.example.com" denied the request: no tools here';
+    const world = worldWithRefusal(apiError(403, 'Forbidden', text), makeManifestRun());
     await world.settle();
     expect(world.writes()).toEqual([
       'patch agentruns by-hand',
@@ -349,13 +351,8 @@ describe('no room in the cluster', () => {
   });
 
   it('waits when quota refuses the Job itself', async () => {
-    const world = new RunWorld();
-    world.api.failNext({
-      verb: 'create',
-      resource: 'jobs',
-      error: apiError(403, 'Forbidden', 'exceeded quota: boxwright, requested: count/jobs.batch=1'),
-    });
-    world.api.seed(AgentRuns, makeRun());
+    const text = 'exceeded quota: boxwright, requested: count/jobs.batch=1';
+    const world = worldWithRefusal(apiError(403, 'Forbidden', text));
     await world.settle();
     expect(world.writes()).toEqual(['create jobs ada-1', 'patch agentruns/status ada-1']);
     expect(world.run().status?.reason).toBe('NoCapacity');
@@ -382,10 +379,7 @@ describe('creating the Job', () => {
     [403, 'Forbidden', 'admission webhook "policy.example.com" denied the request: no tools here'],
     [400, 'BadRequest', 'admission webhook "policy.example.com" denied the request: no tools here'],
   ])('waits when a policy of the cluster refuses the Job with %s, says so, and tries again', async (...refusal) => {
-    const world = new RunWorld();
-    const [code, reason, text] = refusal;
-    world.api.failNext({ verb: 'create', resource: 'jobs', error: apiError(code, reason, text) });
-    world.api.seed(AgentRuns, makeRun());
+    const world = worldWithRefusal(apiError(...refusal));
     await world.settle();
     expect(world.run().status).toMatchObject({
       phase: 'running',
@@ -398,11 +392,9 @@ describe('creating the Job', () => {
   });
 
   it('tries again at once when the API server does not know our rights yet', async () => {
-    const world = new RunWorld();
     const text =
       'jobs.batch is forbidden: User "c" cannot create resource "jobs" in API group "batch" in the namespace "bw-a"';
-    world.api.failNext({ verb: 'create', resource: 'jobs', error: apiError(403, 'Forbidden', text) });
-    world.api.seed(AgentRuns, makeRun());
+    const world = worldWithRefusal(apiError(403, 'Forbidden', text));
     await expect(world.settle()).rejects.toThrow('cannot create resource');
     expect(world.run().status).toEqual({ phase: 'running' });
     await world.settle();
@@ -410,10 +402,7 @@ describe('creating the Job', () => {
   });
 
   it('ends the run when Kubernetes finds the Job invalid', async () => {
-    const world = new RunWorld();
-    const error = apiError(422, 'Invalid', 'spec.template.spec.runtimeClassName: bad');
-    world.api.failNext({ verb: 'create', resource: 'jobs', error });
-    world.api.seed(AgentRuns, makeRun());
+    const world = worldWithRefusal(apiError(422, 'Invalid', 'spec.template.spec.runtimeClassName: bad'));
     await world.settle();
     expect(world.run().status).toMatchObject({
       phase: 'error',
