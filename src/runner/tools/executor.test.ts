@@ -1,6 +1,7 @@
 /** The tools against real files and processes in a temporary workspace, called as the socket calls them. */
 import { existsSync } from 'node:fs';
 import { mkdir, readFile, stat, symlink, writeFile } from 'node:fs/promises';
+import { getPriority } from 'node:os';
 import { join } from 'node:path';
 import { execFileSync } from 'node:child_process';
 import { webAccess } from '../../../test/builders/web-access.js';
@@ -58,6 +59,12 @@ describe('shell', () => {
       new Set(['HOME', 'LANG', 'PATH', 'PWD', 'SHLVL', '_']),
     );
     expect(result['output']).toContain(`HOME=${workspace}\n`);
+  });
+
+  test('leaves the CPU to the supervisor first: niceness 19, and none of ours', async () => {
+    const { result } = await call('shell', { command: 'nice' });
+    expect(result['output']).toBe('19\n');
+    expect(getPriority()).toBeLessThan(19);
   });
 
   test('runs in the workspace, or in cwd', async () => {

@@ -14,7 +14,7 @@ test('a group above 512 processes is killed, the others are left alone, at every
   const supervising = superviseProcesses({
     clock,
     log: createRunnerLog('tools', clock, () => undefined),
-    readGroups: () => Promise.resolve(groups),
+    readGroups: () => groups,
     kill: (group) => killed.push(group),
     signal: end.signal,
   });
@@ -32,7 +32,7 @@ test('groups are counted from /proc, without our own', async () => {
   const child = spawn('/bin/sh', ['-c', 'sleep 30 & sleep 30 & echo ready; wait'], { detached: true });
   await new Promise((resolve) => child.stdout.once('data', resolve));
   const group = child.pid as number;
-  expect((await readProcessGroups()).get(group)).toBe(3);
+  expect(readProcessGroups().get(group)).toBe(3);
   const exited = new Promise((resolve) => child.once('exit', (_code, signal) => resolve(signal)));
   killGroup(group);
   expect(await exited).toBe('SIGKILL');
