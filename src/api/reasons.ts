@@ -63,6 +63,11 @@ export const QUEUE_REASONS = {
       'Kubernetes refused the Job of a run of this Box, as an admission policy of the cluster may. Nothing was executed.',
     nextStep: 'Mend what the message of the oldest waiting run of the Box names; it is tried again every 30 s.',
   },
+  JobNotCreated: {
+    cause:
+      'The Job of a run of this Box could not be created for a while, as without an answer of an admission webhook or without a right of the controller. Nothing was executed.',
+    nextStep: 'Mend what the message of the oldest waiting run of the Box names; it is tried again every 30 s.',
+  },
 } as const satisfies Record<string, ReasonInfo>;
 export type QueueReason = keyof typeof QUEUE_REASONS;
 

@@ -60,8 +60,8 @@ export class PartDriver {
       const ms = result?.requeueAfterMs;
       if (ms !== undefined) this.#due.set(key, this.clock.now() + ms);
     } catch (error) {
-      if (!isRetrySoon(error)) throw error;
       this.#pending.add(key);
+      if (!isRetrySoon(error)) throw error;
     }
   }
 }

@@ -28,6 +28,7 @@ export type Gate = Extract<
   | 'WorkspaceNotReady'
   | 'NoCapacity'
   | 'JobRefused'
+  | 'JobNotCreated'
   | 'WaitingForBudget'
 >;
 

@@ -3,6 +3,7 @@ import type { QueueReason } from '../../api/reasons.js';
 import { Jobs } from '../../kube/core-types.js';
 import { KubeApiError, isAlreadyExists, isBadRequest, isForbidden, isInvalid, isNotFound } from '../../kube/errors.js';
 import { ownedBy } from '../../kube/owner-references.js';
+import { isRetrySoon, isUnavailable } from '../../runtime/errors.js';
 import { describeEmpty } from '../budget/empty-budgets.js';
 import { mustWait } from '../workspace-volume/plan.js';
 import type { RunDependencies } from './dependencies.js';
@@ -19,7 +20,7 @@ export type CreateResult =
   /** Not now; the run waits. `message` takes the place of what the reason says in general. */
   | {
       result: 'refused';
-      reason: Extract<QueueReason, 'NoCapacity' | 'BoxNotReady' | 'WorkspaceNotReady' | 'JobRefused'>;
+      reason: Extract<QueueReason, 'NoCapacity' | 'BoxNotReady' | 'WorkspaceNotReady' | 'JobRefused' | 'JobNotCreated'>;
       message?: string;
     }
   /** Not before a budget has something left. */
@@ -66,6 +67,21 @@ function refusal(error: unknown): CreateResult {
   if (isBadRequest(error) || (isForbidden(error) && !lacksRights(error as Error)))
     return { result: 'refused', reason: 'JobRefused', message };
   throw error;
+}
+
+/**
+ * Why there is no Job, for an error of createJob that may last: undefined for an API server that is away, of which the
+ * run could not even say so, and for a write that was based on an older version.
+ */
+export function lastingFailure(error: unknown): string | undefined {
+  if (!(error instanceof Error) || isRetrySoon(error)) return undefined;
+  if (isUnavailable(error) && !isWebhookAway(error)) return undefined;
+  return `The Job cannot be created: ${error.message}`;
+}
+
+/** The API server answers, but with 500: `failed calling webhook "…": …`. */
+function isWebhookAway(error: Error): boolean {
+  return error instanceof KubeApiError && error.message.includes('failed calling webhook');
 }
 
 /** 403 by RBAC: `jobs.batch is forbidden: User "…" cannot create resource "jobs" in API group "batch" in the namespace "…"`. */

@@ -72,10 +72,10 @@ describe('a short run of the API', () => {
   });
 });
 
-/** A world with a run whose first Job the API server refuses. */
-function worldWithRefusal(error: Error, run = makeRun()): RunWorld {
+/** A world with a run whose first Jobs the API server refuses. */
+function worldWithRefusal(error: Error, { run = makeRun(), times = 1 } = {}): RunWorld {
   const world = new RunWorld();
-  world.api.failNext({ verb: 'create', resource: 'jobs', error });
+  world.api.failNext({ verb: 'create', resource: 'jobs', error, times });
   world.api.seed(AgentRuns, run);
   return world;
 }
@@ -96,7 +96,7 @@ describe('a run made by a five-line manifest', () => {
 
   it('says why Kubernetes refused its Job, in one write more', async () => {
     const text = 'admission webhook "policy.example.com" denied the request: no tools here';
-    const world = worldWithRefusal(apiError(403, 'Forbidden', text), makeManifestRun());
+    const world = worldWithRefusal(apiError(403, 'Forbidden', text), { run: makeManifestRun() });
     await world.settle();
     expect(world.writes()).toEqual([
       'patch agentruns by-hand',
@@ -398,7 +398,47 @@ describe('creating the Job', () => {
     await expect(world.settle()).rejects.toThrow('cannot create resource');
     expect(world.run().status).toEqual({ phase: 'running' });
     await world.settle();
-    expect(world.writes()).toEqual(['create jobs ada-1']);
+    expect(world.writes()).toEqual(['create jobs ada-1', 'create jobs ada-1']);
+    expect(world.api.peek(Jobs, KEY)).toBeDefined();
+  });
+
+  it.each([
+    [500, 'InternalError', 'Internal error occurred: failed calling webhook "w.example.com": connection refused'],
+    [403, 'Forbidden', 'jobs.batch is forbidden: User "c" cannot create resource "jobs" in the namespace "bw-a"'],
+    [429, 'TooManyRequests', 'too many requests'],
+  ])(
+    'says so when the Job cannot be created for 10 s because of %s %s, and tries again every 30 s',
+    async (...failure) => {
+      const world = worldWithRefusal(apiError(...failure), { times: 4 });
+      await expect(world.settle()).rejects.toThrow(failure[2]);
+      await world.clock.advance(9_999);
+      await expect(world.settle()).rejects.toThrow(failure[2]);
+      expect(world.run().status).toEqual({ phase: 'running' });
+      await world.clock.advance(1);
+      await world.settle();
+      const status = { phase: 'running', reason: 'JobNotCreated', message: expect.stringContaining(failure[2]) };
+      expect(world.run().status).toMatchObject(status);
+      world.writes();
+      await world.pass(30);
+      expect(world.writes()).toEqual(['create jobs ada-1']);
+      expect(world.run().status).toMatchObject(status);
+      await world.pass(30);
+      expect(world.writes()).toEqual(['create jobs ada-1']);
+      expect(world.api.peek(Jobs, KEY)).toBeDefined();
+    },
+  );
+
+  it.each([
+    [500, 'InternalError', 'etcdserver: request timed out'],
+    [503, 'ServiceUnavailable', 'the server is currently unable to handle the request'],
+  ])('blames nothing while the API server itself is away: %s %s', async (...failure) => {
+    const world = worldWithRefusal(apiError(...failure), { times: 2 });
+    await expect(world.settle()).rejects.toThrow(failure[2]);
+    await world.clock.advance(60_000);
+    await expect(world.settle()).rejects.toThrow(failure[2]);
+    await world.settle();
+    expect(world.api.peek(Jobs, KEY)).toBeDefined();
+    expect(world.run().status).toEqual({ phase: 'running' });
   });
 
   it('ends the run when Kubernetes finds the Job invalid', async () => {

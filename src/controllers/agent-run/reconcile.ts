@@ -15,7 +15,8 @@ import type { ObjectRef } from '../../kube/types.js';
 import type { ReconcileResult } from '../../runtime/controller.js';
 import { describeEmpty } from '../budget/empty-budgets.js';
 import type { RunDependencies } from './dependencies.js';
-import { createJob } from './create-job.js';
+import { createJob, lastingFailure } from './create-job.js';
+import type { CreateResult } from './create-job.js';
 import { DisruptedPods } from './disrupted-pods.js';
 import { Marks } from './marks.js';
 import { isOver, isPodEnded, observe } from './observe.js';
@@ -51,6 +52,8 @@ const LIMITS: ReadonlySet<string> = new Set<QueueReason>([
 ]);
 /** A cancelled run that goes on for longer is noted in its status, so that its bound survives a change of the leader. */
 const CANCEL_NOTED_MS = 5_000;
+/** A Job that could not be created for so long, by whatever error, is shown as that; before, it is tried again within seconds. */
+const NOT_CREATED_SHOWN_MS = 10_000;
 /** How often a run that waits for a budget looks why it waits. */
 const BUDGET_LOOK_MS = 60_000;
 /** Bounds of a run whose Box is gone: the defaults. */
@@ -275,7 +278,7 @@ export class RunReconciler {
   async #start(state: RunState, signal: AbortSignal): Promise<ReconcileResult> {
     const agentUid = state.agent?.metadata.uid ?? '';
     const run = await this.#writer.takeOn(state.run, agentUid, signal);
-    const created = await createJob(this.#deps, { ...state, run }, signal);
+    const created = await this.#createJob({ ...state, run }, signal);
     switch (created.result) {
       case 'created':
         this.#queue.jobCreated(state.key);
@@ -298,6 +301,20 @@ export class RunReconciler {
         this.#queue.giveBack(state.key);
         await this.#writer.finish(run, outcomeOf('InvalidRun', created.message), signal);
         return {};
+    }
+  }
+
+  /** Rejects for an error that is new, or of an API server that is away: the engine tries again soon. */
+  async #createJob(state: RunState, signal: AbortSignal): Promise<CreateResult> {
+    try {
+      const created = await createJob(this.#deps, state, signal);
+      this.#marks.elapsed(state.uid, 'not-created', false);
+      return created;
+    } catch (error) {
+      const message = lastingFailure(error);
+      const failing = this.#marks.elapsed(state.uid, 'not-created', message !== undefined);
+      if (message === undefined || failing < NOT_CREATED_SHOWN_MS) throw error;
+      return { result: 'refused', reason: 'JobNotCreated', message };
     }
   }
 

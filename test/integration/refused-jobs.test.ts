@@ -1,0 +1,131 @@
+/**
+ * Jobs that a real API server does not take: the run says why and waits, and starts by itself when the cause is gone. One
+ * Box has an admission policy that refuses, the other a webhook that does not answer.
+ */
+import { isTrue } from '../../src/api/conditions.js';
+import type { KubeObject, ResourceType } from '../../src/api/meta.js';
+import { AgentRuns } from '../../src/api/v1alpha1/agent-run.js';
+import { Agents } from '../../src/api/v1alpha1/agent.js';
+import { Boxes } from '../../src/api/v1alpha1/box.js';
+import { Workspaces } from '../../src/api/v1alpha1/workspace.js';
+import { Jobs } from '../../src/kube/core-types.js';
+import { recordingLog } from '../builders/log.js';
+import { eventually, startApiServer } from '../builders/api-server.js';
+import type { TestApiServer } from '../builders/api-server.js';
+import { createRelease, startReplica } from '../builders/controller-replica.js';
+import type { Replica } from '../builders/controller-replica.js';
+import { findTools } from '../builders/kubectl.js';
+import type { CommandResult } from '../builders/kubectl.js';
+import { createObject, objectWhen, readObject } from '../builders/objects.js';
+
+const RELEASE = 'boxwright-refused-jobs';
+const WORKSPACE = 'refused';
+/** Each Box has what refuses its Jobs. */
+const BOXES = ['policy', 'webhook'] as const;
+
+const POLICY = {
+  apiVersion: 'admissionregistration.k8s.io/v1',
+  kind: 'ValidatingAdmissionPolicy',
+  metadata: { name: 'no-jobs' },
+  spec: {
+    matchConstraints: {
+      resourceRules: [{ apiGroups: ['batch'], apiVersions: ['v1'], operations: ['CREATE'], resources: ['jobs'] }],
+    },
+    validations: [{ expression: 'false', message: 'ask the platform team for a licence', reason: 'Forbidden' }],
+  },
+};
+const BINDING = {
+  apiVersion: 'admissionregistration.k8s.io/v1',
+  kind: 'ValidatingAdmissionPolicyBinding',
+  metadata: { name: 'no-jobs' },
+  spec: {
+    policyName: 'no-jobs',
+    validationActions: ['Deny'],
+    matchResources: { namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': 'bw-policy' } } },
+  },
+};
+const WEBHOOK = {
+  apiVersion: 'admissionregistration.k8s.io/v1',
+  kind: 'ValidatingWebhookConfiguration',
+  metadata: { name: 'away' },
+  webhooks: [
+    {
+      name: 'away.example.com',
+      // Port 1 of loopback: nobody listens there.
+      clientConfig: { url: 'https://127.0.0.1:1/' },
+      rules: [{ apiGroups: ['batch'], apiVersions: ['v1'], operations: ['CREATE'], resources: ['jobs'] }],
+      namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': 'bw-webhook' } },
+      admissionReviewVersions: ['v1'],
+      sideEffects: 'None',
+    },
+  ],
+};
+
+describe('a Job that the API server does not take', () => {
+  let server: TestApiServer;
+  let controller: Replica;
+  const logged = recordingLog();
+  let kubectl: (args: readonly string[], input?: string) => Promise<CommandResult>;
+
+  beforeAll(async () => {
+    server = await startApiServer({ own: true });
+    const tools = await findTools();
+    kubectl = (args, input) => tools.kubectl(server.kubeconfig, args, input);
+    await server.applyCrds();
+    await createRelease(server, RELEASE);
+    controller = await startReplica({
+      server,
+      releaseNamespace: RELEASE,
+      podName: 'controller-0',
+      log: logged.log,
+      onLost: (error) => {
+        throw error;
+      },
+    });
+    await create(Workspaces, { name: WORKSPACE }, { slots: 2 });
+    for (const name of BOXES) {
+      const egress = { requireEnforcement: false };
+      await create(Boxes, { name }, { workspace: WORKSPACE, engine: 'scripted', egress });
+      await objectWhen(server.api, Boxes, { name }, (box) => isTrue(box.status?.conditions, 'Ready'));
+      const namespace = `bw-${name}`;
+      await create(Agents, { name: 'ada', namespace }, { name: 'ada' });
+      await objectWhen(server.api, Agents, { name: 'ada', namespace }, (agent) => agent.status?.active === true);
+    }
+    const manifests = [POLICY, BINDING, WEBHOOK].map((object) => JSON.stringify(object)).join('\n---\n');
+    expect(await kubectl(['apply', '-f', '-'], manifests)).toMatchObject({ ok: true });
+    // Both are enforced a moment after they were stored.
+    for (const name of BOXES) await eventually(async () => !(await takesJobs(name)), `bw-${name} refuses Jobs`);
+  }, 1_200_000);
+
+  afterAll(async () => {
+    await controller.stop();
+    await server.stop();
+  });
+
+  const create = (type: ResourceType, metadata: KubeObject['metadata'], spec?: object) =>
+    createObject(server.api, type, metadata, spec);
+
+  async function takesJobs(box: string): Promise<boolean> {
+    return (await kubectl(['create', 'job', 'probe', '--image=x', '-n', `bw-${box}`, '--dry-run=server'])).ok;
+  }
+
+  it.each([
+    ['policy', 'JobRefused', 'ask the platform team for a licence'],
+    ['webhook', 'JobNotCreated', 'failed calling webhook "away.example.com"'],
+  ])('%s: its run waits as %s with the words of the API server', async (box, reason, words) => {
+    const ref = { namespace: `bw-${box}`, name: 'held' };
+    await create(AgentRuns, ref, { agent: 'ada', message: 'hello' });
+    const run = await objectWhen(server.api, AgentRuns, ref, ({ status }) => status?.reason === reason);
+    expect(run.status?.message).toContain(words);
+    expect(run.status?.phase).toBe('running');
+    expect(await readObject(server.api, Jobs, ref)).toBeUndefined();
+  });
+
+  it('starts the runs when policy and webhook are gone', async () => {
+    expect(await kubectl(['delete', 'validatingadmissionpolicybinding', 'no-jobs'])).toMatchObject({ ok: true });
+    expect(await kubectl(['delete', 'validatingwebhookconfiguration', 'away'])).toMatchObject({ ok: true });
+    for (const box of BOXES) {
+      await objectWhen(server.api, Jobs, { namespace: `bw-${box}`, name: 'held' }, () => true);
+    }
+  });
+});
