@@ -1,6 +1,6 @@
 /**
- * Jobs that a real API server does not take: the run says why and waits, and starts by itself when the cause is gone. One
- * Box has an admission policy that refuses, the other a webhook that does not answer.
+ * Jobs that a real API server does not take: the run says why and waits, and starts by itself when the cause is gone. Two
+ * Boxes have an admission policy that refuses, the third a webhook that does not answer.
  */
 import { isTrue } from '../../src/api/conditions.js';
 import type { KubeObject, ResourceType } from '../../src/api/meta.js';
@@ -21,29 +21,10 @@ import { createObject, objectWhen, readObject } from '../builders/objects.js';
 const RELEASE = 'boxwright-refused-jobs';
 const WORKSPACE = 'refused';
 /** Each Box has what refuses its Jobs. */
-const BOXES = ['policy', 'webhook'] as const;
+const BOXES = ['policy', 'default-policy', 'webhook'] as const;
 
-const POLICY = {
-  apiVersion: 'admissionregistration.k8s.io/v1',
-  kind: 'ValidatingAdmissionPolicy',
-  metadata: { name: 'no-jobs' },
-  spec: {
-    matchConstraints: {
-      resourceRules: [{ apiGroups: ['batch'], apiVersions: ['v1'], operations: ['CREATE'], resources: ['jobs'] }],
-    },
-    validations: [{ expression: 'false', message: 'ask the platform team for a licence', reason: 'Forbidden' }],
-  },
-};
-const BINDING = {
-  apiVersion: 'admissionregistration.k8s.io/v1',
-  kind: 'ValidatingAdmissionPolicyBinding',
-  metadata: { name: 'no-jobs' },
-  spec: {
-    policyName: 'no-jobs',
-    validationActions: ['Deny'],
-    matchResources: { namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': 'bw-policy' } } },
-  },
-};
+/** A policy that names no reason answers 422, which is the code of an object that breaks its schema too. */
+const POLICIES = [policyOf('policy', { reason: 'Forbidden' }), policyOf('default-policy', {})].flat();
 const WEBHOOK = {
   apiVersion: 'admissionregistration.k8s.io/v1',
   kind: 'ValidatingWebhookConfiguration',
@@ -82,7 +63,7 @@ describe('a Job that the API server does not take', () => {
         throw error;
       },
     });
-    await create(Workspaces, { name: WORKSPACE }, { slots: 2 });
+    await create(Workspaces, { name: WORKSPACE }, { slots: BOXES.length });
     for (const name of BOXES) {
       const egress = { requireEnforcement: false };
       await create(Boxes, { name }, { workspace: WORKSPACE, engine: 'scripted', egress });
@@ -91,9 +72,9 @@ describe('a Job that the API server does not take', () => {
       await create(Agents, { name: 'ada', namespace }, { name: 'ada' });
       await objectWhen(server.api, Agents, { name: 'ada', namespace }, (agent) => agent.status?.active === true);
     }
-    const manifests = [POLICY, BINDING, WEBHOOK].map((object) => JSON.stringify(object)).join('\n---\n');
+    const manifests = [...POLICIES, WEBHOOK].map((object) => JSON.stringify(object)).join('\n---\n');
     expect(await kubectl(['apply', '-f', '-'], manifests)).toMatchObject({ ok: true });
-    // Both are enforced a moment after they were stored.
+    // They are enforced a moment after they were stored.
     for (const name of BOXES) await eventually(async () => !(await takesJobs(name)), `bw-${name} refuses Jobs`);
   }, 1_200_000);
 
@@ -111,6 +92,7 @@ describe('a Job that the API server does not take', () => {
 
   it.each([
     ['policy', 'JobRefused', 'ask the platform team for a licence'],
+    ['default-policy', 'JobRefused', 'ask the platform team for a licence'],
     ['webhook', 'JobNotCreated', 'failed calling webhook "away.example.com"'],
   ])('%s: its run waits as %s with the words of the API server', async (box, reason, words) => {
     const ref = { namespace: `bw-${box}`, name: 'held' };
@@ -121,11 +103,34 @@ describe('a Job that the API server does not take', () => {
     expect(await readObject(server.api, Jobs, ref)).toBeUndefined();
   });
 
-  it('starts the runs when policy and webhook are gone', async () => {
-    expect(await kubectl(['delete', 'validatingadmissionpolicybinding', 'no-jobs'])).toMatchObject({ ok: true });
+  it('starts the runs when policies and webhook are gone', async () => {
+    expect(await kubectl(['delete', 'validatingadmissionpolicybinding', '--all'])).toMatchObject({ ok: true });
     expect(await kubectl(['delete', 'validatingwebhookconfiguration', 'away'])).toMatchObject({ ok: true });
     for (const box of BOXES) {
       await objectWhen(server.api, Jobs, { namespace: `bw-${box}`, name: 'held' }, () => true);
     }
   });
 });
+
+/** It takes no Job in the namespace of the Box. */
+function policyOf(box: string, validation: { reason?: string }): object[] {
+  const apiVersion = 'admissionregistration.k8s.io/v1';
+  const metadata = { name: box };
+  const resourceRules = [{ apiGroups: ['batch'], apiVersions: ['v1'], operations: ['CREATE'], resources: ['jobs'] }];
+  const validations = [{ expression: 'false', message: 'ask the platform team for a licence', ...validation }];
+  const matchResources = { namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': `bw-${box}` } } };
+  return [
+    {
+      apiVersion,
+      kind: 'ValidatingAdmissionPolicy',
+      metadata,
+      spec: { matchConstraints: { resourceRules }, validations },
+    },
+    {
+      apiVersion,
+      kind: 'ValidatingAdmissionPolicyBinding',
+      metadata,
+      spec: { policyName: box, validationActions: ['Deny'], matchResources },
+    },
+  ];
+}

@@ -1,7 +1,15 @@
 /** Creates the Job of an admitted run. "Already exists" with our owner UID is success (DESIGN principle 3). */
 import type { QueueReason } from '../../api/reasons.js';
 import { Jobs } from '../../kube/core-types.js';
-import { KubeApiError, isAlreadyExists, isBadRequest, isForbidden, isInvalid, isNotFound } from '../../kube/errors.js';
+import {
+  KubeApiError,
+  isAlreadyExists,
+  isBadRequest,
+  isForbidden,
+  isInvalid,
+  isNotFound,
+  isRefused,
+} from '../../kube/errors.js';
 import { ownedBy } from '../../kube/owner-references.js';
 import { isRetrySoon, isUnavailable } from '../../runtime/errors.js';
 import { describeEmpty } from '../budget/empty-budgets.js';
@@ -57,16 +65,22 @@ export async function createJob(
 
 function refusal(error: unknown): CreateResult {
   const message = `Kubernetes refused the Job: ${(error as Error).message}`;
+  if (isDenied(error)) return { result: 'refused', reason: 'JobRefused', message };
   if (isInvalid(error)) return { result: 'invalid', message };
   if (isNotFound(error) || isTerminating(error)) return { result: 'refused', reason: 'BoxNotReady' };
   if (isForbidden(error) && (error as Error).message.includes('exceeded quota')) {
     return { result: 'refused', reason: 'NoCapacity' };
   }
-  // An admission policy or webhook answers with either: a person has to mend something. Rights come back by themselves, as those
+  // As admission plugins of the API server answer: a person has to mend something. Rights come back by themselves, as those
   // that an API server has not read yet after its start.
   if (isBadRequest(error) || (isForbidden(error) && !lacksRights(error as Error)))
     return { result: 'refused', reason: 'JobRefused', message };
   throw error;
+}
+
+/** By an admission policy or webhook, which chooses the code; 422 is what a policy answers that names no reason. */
+function isDenied(error: unknown): boolean {
+  return isRefused(error) && /\bdenied (the )?request\b/.test(error.message);
 }
 
 /**
