@@ -1,15 +1,7 @@
 /** Creates the Job of an admitted run. "Already exists" with our owner UID is success (DESIGN principle 3). */
 import type { QueueReason } from '../../api/reasons.js';
 import { Jobs } from '../../kube/core-types.js';
-import {
-  KubeApiError,
-  isAlreadyExists,
-  isBadRequest,
-  isForbidden,
-  isInvalid,
-  isNotFound,
-  isRefused,
-} from '../../kube/errors.js';
+import { KubeApiError, isAlreadyExists, isBadRequest, isForbidden, isInvalid, isNotFound } from '../../kube/errors.js';
 import { ownedBy } from '../../kube/owner-references.js';
 import { isRetrySoon, isUnavailable } from '../../runtime/errors.js';
 import { describeEmpty } from '../budget/empty-budgets.js';
@@ -78,9 +70,12 @@ function refusal(error: unknown): CreateResult {
   throw error;
 }
 
-/** By an admission policy or webhook, which chooses the code; 422 is what a policy answers that names no reason. */
+/**
+ * By an admission policy or webhook, which chooses the code: 422 is what a policy answers that names no reason, 500 what most
+ * webhooks answer for a failure of their own.
+ */
 function isDenied(error: unknown): boolean {
-  return isRefused(error) && /\bdenied (the )?request\b/.test(error.message);
+  return error instanceof KubeApiError && /\bdenied (the )?request\b/.test(error.message);
 }
 
 /**

@@ -379,6 +379,7 @@ describe('creating the Job', () => {
     [403, 'Forbidden', 'admission webhook "policy.example.com" denied the request: no tools here'],
     [400, 'BadRequest', 'admission webhook "policy.example.com" denied the request: no tools here'],
     [400, 'BadRequest', 'no tools here'],
+    [500, 'InternalError', 'admission webhook "policy.example.com" denied the request: no tools here'],
     [422, 'Invalid', "ValidatingAdmissionPolicy 'tools' with binding 'tools' denied request: no tools here"],
   ])('waits when a policy of the cluster refuses the Job with %s, says so, and tries again', async (...refusal) => {
     const world = worldWithRefusal(apiError(...refusal));
