@@ -394,6 +394,14 @@ describe('creating the Job', () => {
     expect(world.writes()).toEqual(['create jobs ada-1']);
   });
 
+  it('keeps the words of a refusal when somebody else writes the run in that moment', async () => {
+    const error = apiError(403, 'Forbidden', 'admission webhook "w" denied the request: no tools here');
+    const world = worldWithRefusal(error, { times: 2 });
+    world.api.failNext({ verb: 'patch', resource: 'agentruns/status', error: apiError(409, 'Conflict') });
+    await world.settle();
+    expect(world.run().status?.message).toContain('no tools here');
+  });
+
   it('tries again at once when the API server does not know our rights yet', async () => {
     const text =
       'jobs.batch is forbidden: User "c" cannot create resource "jobs" in API group "batch" in the namespace "bw-a"';
@@ -439,6 +447,22 @@ describe('creating the Job', () => {
     await expect(world.settle()).rejects.toThrow(failure[2]);
     await world.clock.advance(60_000);
     await expect(world.settle()).rejects.toThrow(failure[2]);
+    await world.settle();
+    expect(world.api.peek(Jobs, KEY)).toBeDefined();
+    expect(world.run().status).toEqual({ phase: 'running' });
+  });
+
+  it('starts within seconds when an API server is back that could not even store why the run waits', async () => {
+    const error = apiError(
+      500,
+      'InternalError',
+      'Internal error occurred: failed calling webhook "w": no route to host',
+    );
+    const world = worldWithRefusal(error, { times: 2 });
+    await expect(world.settle()).rejects.toThrow('failed calling webhook');
+    world.api.failNext({ verb: 'patch', resource: 'agentruns/status', error: apiError(503, 'ServiceUnavailable') });
+    await world.clock.advance(10_000);
+    await expect(world.settle()).rejects.toThrow('503');
     await world.settle();
     expect(world.api.peek(Jobs, KEY)).toBeDefined();
     expect(world.run().status).toEqual({ phase: 'running' });

@@ -287,11 +287,12 @@ export class RunReconciler {
         // The run keeps its place, so that nobody tries again before the garbage collector had its time.
         return { requeueAfterMs: CACHE_LAG_MS };
       case 'refused':
+        // First of all: when this fails, as while the API server is away, the run keeps its place and is tried again soon.
+        await this.#wait(run, created.reason, signal, created.message);
         // A missing volume concerns one agent, and its own gate holds it back.
         if (created.reason !== 'WorkspaceNotReady') this.#queue.pause(state.boxName, created.reason);
         this.#queue.giveBack(state.key);
         this.#deps.budgets?.release(run);
-        await this.#wait(run, created.reason, signal, created.message);
         return {};
       case 'no-budget':
         this.#queue.giveBack(state.key);
