@@ -84,13 +84,16 @@ function isDenied(error: unknown): boolean {
  */
 export function lastingFailure(error: unknown): string | undefined {
   if (!(error instanceof Error) || isRetrySoon(error)) return undefined;
-  if (isUnavailable(error) && !isWebhookAway(error)) return undefined;
+  if (isUnavailable(error) && !isInternal(error)) return undefined;
   return `The Job cannot be created: ${error.message}`;
 }
 
-/** The API server answers, but with 500: `failed calling webhook "…": …`. */
-function isWebhookAway(error: Error): boolean {
-  return error instanceof KubeApiError && error.message.includes('failed calling webhook');
+/**
+ * 500 from the admission of the Job while all else works: `Internal error occurred: failed calling webhook "…"`, or the patch
+ * of a webhook does not fit.
+ */
+function isInternal(error: Error): boolean {
+  return error instanceof KubeApiError && error.message.includes('Internal error occurred: ');
 }
 
 /** 403 by RBAC: `jobs.batch is forbidden: User "…" cannot create resource "jobs" in API group "batch" in the namespace "…"`. */

@@ -415,6 +415,11 @@ describe('creating the Job', () => {
 
   it.each([
     [500, 'InternalError', 'Internal error occurred: failed calling webhook "w.example.com": connection refused'],
+    [
+      500,
+      'InternalError',
+      'Internal error occurred: add operation does not apply: doc is missing path: "/a": missing value',
+    ],
     [403, 'Forbidden', 'jobs.batch is forbidden: User "c" cannot create resource "jobs" in the namespace "bw-a"'],
     [429, 'TooManyRequests', 'too many requests'],
   ])(
