@@ -1,7 +1,15 @@
 /** Creates the Job of an admitted run. "Already exists" with our owner UID is success (DESIGN principle 3). */
 import type { QueueReason } from '../../api/reasons.js';
 import { Jobs } from '../../kube/core-types.js';
-import { KubeApiError, isAlreadyExists, isBadRequest, isForbidden, isInvalid, isNotFound } from '../../kube/errors.js';
+import {
+  KubeApiError,
+  KubeConnectionError,
+  isAlreadyExists,
+  isBadRequest,
+  isForbidden,
+  isInvalid,
+  isNotFound,
+} from '../../kube/errors.js';
 import { ownedBy } from '../../kube/owner-references.js';
 import { isRetrySoon, isUnavailable } from '../../runtime/errors.js';
 import { describeEmpty } from '../budget/empty-budgets.js';
@@ -84,8 +92,13 @@ function isDenied(error: unknown): boolean {
  */
 export function lastingFailure(error: unknown): string | undefined {
   if (!(error instanceof Error) || isRetrySoon(error)) return undefined;
-  if (isUnavailable(error) && !isInternal(error)) return undefined;
+  if (isUnavailable(error) && !isInternal(error) && !isUnanswered(error)) return undefined;
   return `The Job cannot be created: ${error.message}`;
+}
+
+/** No answer in time, as from a webhook that may take as long: the Job may come all the same. */
+export function isUnanswered(error: unknown): boolean {
+  return error instanceof KubeConnectionError && error.failure === 'timeout';
 }
 
 /**

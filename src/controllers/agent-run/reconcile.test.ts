@@ -5,6 +5,7 @@ import { Boxes } from '../../api/v1alpha1/box.js';
 import { Workspaces } from '../../api/v1alpha1/workspace.js';
 import type { ResourceType } from '../../api/meta.js';
 import { Jobs, Pods } from '../../kube/core-types.js';
+import { KubeConnectionError } from '../../kube/errors.js';
 import type { ObjectRef } from '../../kube/types.js';
 import { findCondition } from '../../api/conditions.js';
 import {
@@ -455,6 +456,21 @@ describe('creating the Job', () => {
     await world.settle();
     expect(world.api.peek(Jobs, KEY)).toBeDefined();
     expect(world.run().status).toEqual({ phase: 'running' });
+  });
+
+  it('says so, and keeps its place, when no answer comes in time while the status can be written', async () => {
+    const error = new KubeConnectionError('create jobs: no answer in time', 'timeout');
+    const world = worldWithRefusal(error, { times: 3 });
+    await expect(world.settle()).rejects.toThrow('no answer in time');
+    expect(world.run().status).toEqual({ phase: 'running' });
+    await world.clock.advance(10_000);
+    await expect(world.settle()).rejects.toThrow('no answer in time');
+    expect(world.run().status).toMatchObject({ reason: 'JobNotCreated', message: expect.stringContaining('in time') });
+    world.writes();
+    await expect(world.settle()).rejects.toThrow('no answer in time');
+    expect(world.controllers.counts.running(NAMESPACE)).toBe(1);
+    await world.settle();
+    expect(world.writes()).toEqual(['create jobs ada-1', 'create jobs ada-1']);
   });
 
   it('starts within seconds when an API server is back that could not even store why the run waits', async () => {

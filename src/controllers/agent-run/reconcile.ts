@@ -15,7 +15,7 @@ import type { ObjectRef } from '../../kube/types.js';
 import type { ReconcileResult } from '../../runtime/controller.js';
 import { describeEmpty } from '../budget/empty-budgets.js';
 import type { RunDependencies } from './dependencies.js';
-import { createJob, lastingFailure } from './create-job.js';
+import { createJob, isUnanswered, lastingFailure } from './create-job.js';
 import type { CreateResult } from './create-job.js';
 import { DisruptedPods } from './disrupted-pods.js';
 import { Marks } from './marks.js';
@@ -305,7 +305,10 @@ export class RunReconciler {
     }
   }
 
-  /** Rejects for an error that is new, or of an API server that is away: the engine tries again soon. */
+  /**
+   * Rejects for an error that is new, or of an API server that is away: the engine tries again soon. Also without an answer in
+   * time: then the run keeps its place, since its Job may come.
+   */
   async #createJob(state: RunState, signal: AbortSignal): Promise<CreateResult> {
     try {
       const created = await createJob(this.#deps, state, signal);
@@ -315,7 +318,9 @@ export class RunReconciler {
       const message = lastingFailure(error);
       const failing = this.#marks.elapsed(state.uid, 'not-created', message !== undefined);
       if (message === undefined || failing < NOT_CREATED_SHOWN_MS) throw error;
-      return { result: 'refused', reason: 'JobNotCreated', message };
+      if (!isUnanswered(error)) return { result: 'refused', reason: 'JobNotCreated', message };
+      await this.#wait(state.run, 'JobNotCreated', signal, message);
+      throw error;
     }
   }
 
