@@ -1,6 +1,6 @@
 import { FINALIZER_CLEANUP, FINALIZER_FOLD } from '../api/labels.js';
 import { AgentRuns } from '../api/v1alpha1/agent-run.js';
-import { Agents } from '../api/v1alpha1/agent.js';
+import { Agents, type Agent } from '../api/v1alpha1/agent.js';
 import { ALL_KINDS } from '../api/v1alpha1/index.js';
 import type { KubeApi, ListOptions } from '../kube/types.js';
 import { RecordingApi, apiError } from '../../test/builders/recording-api.js';
@@ -48,6 +48,24 @@ describe('the uninstall hook', () => {
     await expect(releaseFinalizers(api, ALL_KINDS)).rejects.toThrow(
       'AgentRun one changed meanwhile; run the hook again',
     );
+  });
+
+  test('releases all others when objects cannot be written, of every kind', async () => {
+    const api = new RecordingApi();
+    for (let i = 0; i < 40; i++) await api.create(AgentRuns, run(`broken-${i}`, [FINALIZER_FOLD]));
+    await api.create(AgentRuns, run('one', [FINALIZER_FOLD]));
+    const agent = {
+      apiVersion: 'boxwright.dev/v1alpha1',
+      kind: 'Agent',
+      metadata: { ...run('ada', [FINALIZER_CLEANUP]).metadata },
+    };
+    await api.create(Agents, { ...agent, spec: { name: 'ada' } } as unknown as Agent);
+    for (let i = 0; i < 40; i++) {
+      api.failNext({ verb: 'patch', key: `bw-a/broken-${i}`, error: apiError(422, 'Invalid', 'no longer valid') });
+    }
+    await expect(releaseFinalizers(api, [AgentRuns, Agents])).rejects.toThrow('no longer valid');
+    expect(api.peek(AgentRuns, 'bw-a/one')?.metadata.finalizers).toEqual([]);
+    expect(api.peek(Agents, 'bw-a/ada')?.metadata.finalizers).toEqual([]);
   });
 
   test('writes many objects at once, and reads nothing of what they hold', async () => {

@@ -32,18 +32,22 @@ export async function runReleaseFinalizers(env: NodeJS.ProcessEnv): Promise<numb
 /** A full installation has 50,000 runs, and Helm waits 5 minutes for the hook. */
 const PARALLEL = 32;
 
-/** Removes the finalizers of ours from every object of the kinds; the number of objects changed. */
+/**
+ * Removes the finalizers of ours from every object of the kinds, also when one cannot be written: then rejects with the first
+ * failure. The number of objects changed.
+ */
 export async function releaseFinalizers(
   api: Pick<KubeApi, 'list' | 'patch'>,
   kinds: readonly ResourceType[],
 ): Promise<number> {
   let released = 0;
-  for (const kind of kinds) {
+  const releaseKind = async (kind: ResourceType) => {
     const work = async (object: KubeObject) => {
       if (await release(api, kind, object)) released += 1;
     };
     await inParallel(await listMetadata(api, kind), work, PARALLEL);
-  }
+  };
+  await inParallel(kinds, releaseKind, 1);
   return released;
 }
 

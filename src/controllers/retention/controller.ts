@@ -95,14 +95,12 @@ class Retention {
     return { requeueAfterMs: more ? PAUSE_MS : PASS_MS };
   }
 
-  /** All of them, also when one fails; then rejects with the first failure, and the next pass repeats what failed. */
+  /** All of them, also when one fails: the next pass repeats what failed. */
   async #act(actions: RetentionAction[], signal: AbortSignal): Promise<void> {
-    const failures: unknown[] = [];
     const work = async (action: RetentionAction) => {
-      if (!signal.aborted) await this.#actOn(action, signal).catch((error: unknown) => failures.push(error));
+      if (!signal.aborted) await this.#actOn(action, signal);
     };
     await inParallel(actions, work, PARALLEL);
-    if (failures.length > 0) throw failures[0];
   }
 
   async #actOn(action: RetentionAction, signal: AbortSignal): Promise<void> {
