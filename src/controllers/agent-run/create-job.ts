@@ -71,9 +71,8 @@ function refusal(error: unknown): CreateResult {
   if (isForbidden(error) && (error as Error).message.includes('exceeded quota')) {
     return { result: 'refused', reason: 'NoCapacity' };
   }
-  // As admission plugins of the API server answer: a person has to mend something. Rights come back by themselves, as those
-  // that an API server has not read yet after its start.
-  if (isBadRequest(error) || (isForbidden(error) && !lacksRights(error as Error)))
+  // As admission plugins of the API server answer: a person has to mend something.
+  if (isBadRequest(error) || (isForbidden(error) && !comesBack(error as Error)))
     return { result: 'refused', reason: 'JobRefused', message };
   throw error;
 }
@@ -109,9 +108,12 @@ function isInternal(error: Error): boolean {
   return error instanceof KubeApiError && error.message.includes('Internal error occurred: ');
 }
 
-/** 403 by RBAC: `jobs.batch is forbidden: User "…" cannot create resource "jobs" in API group "batch" in the namespace "…"`. */
-function lacksRights(error: Error): boolean {
-  return error.message.includes('cannot create resource');
+/**
+ * 403 of an API server that has not read all that it needs after its start: rights (`User "…" cannot create resource "jobs" in
+ * API group "batch" in the namespace "…"`), or what an admission plugin works with.
+ */
+function comesBack({ message }: Error): boolean {
+  return message.includes('cannot create resource') || message.includes('not yet ready to handle request');
 }
 
 function isTerminating(error: unknown): boolean {

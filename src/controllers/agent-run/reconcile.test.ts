@@ -403,11 +403,12 @@ describe('creating the Job', () => {
     expect(world.run().status?.message).toContain('no tools here');
   });
 
-  it('tries again at once when the API server does not know our rights yet', async () => {
-    const text =
-      'jobs.batch is forbidden: User "c" cannot create resource "jobs" in API group "batch" in the namespace "bw-a"';
+  it.each([
+    'jobs.batch is forbidden: User "c" cannot create resource "jobs" in API group "batch" in the namespace "bw-a"',
+    'jobs.batch "ada-1" is forbidden: not yet ready to handle request',
+  ])('tries again at once when an API server has not read all that it needs after its start: %s', async (text) => {
     const world = worldWithRefusal(apiError(403, 'Forbidden', text));
-    await expect(world.settle()).rejects.toThrow('cannot create resource');
+    await expect(world.settle()).rejects.toThrow(text);
     expect(world.run().status).toEqual({ phase: 'running' });
     await world.settle();
     expect(world.writes()).toEqual(['create jobs ada-1', 'create jobs ada-1']);
