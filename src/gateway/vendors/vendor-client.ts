@@ -71,10 +71,10 @@ export class VendorClient {
     const wait = async (ms: number) => {
       request.waits?.();
       await sleep(clock, ms, request.signal);
-      if (request.signal.aborted) throw new VendorUnreachable('ABORTED', false);
     };
     for (let tries = 1; ; tries++) {
       const last = tries >= MAX_TRIES;
+      if (request.signal.aborted) throw new VendorUnreachable('ABORTED', false);
       request.leaves?.();
       const outcome = await this.#try(request);
       if (outcome instanceof VendorUnreachable) {
