@@ -157,6 +157,33 @@ test('an end that lost text is the same end for the pod that takes over', async 
   expect(other.summary).toEqual(log.summary);
 });
 
+test.each([
+  ['texts', Array.from({ length: 12 }, (_, i) => assistantMessage(23 + i, noise(60 * KIB, i)))],
+  ['tool calls', [assistantMessage(23, 'Wait.'), ...[24, 25, 26].map((seq) => toolEvent(seq, noise(150 * KIB, seq)))]],
+])('an end that lost nothing but %s is truncated for the pod that takes over, too', async (_name, before) => {
+  const api = new RecordingApi();
+  const log = new TranscriptLog(api, OWNER);
+  for (let seq = 1; seq <= 22; seq++) await log.append([toolEvent(seq)]);
+  const end = [...before, outputEvent(23 + before.length, noise(60 * KIB))];
+  await log.close(end);
+  expect(log.summary.state).toBe('truncated');
+
+  const other = await TranscriptLog.load(api, OWNER, false);
+  await other.close(end);
+  expect(other.summary).toEqual(log.summary);
+});
+
+test('what was left out before another pod took over is missing there, too', async () => {
+  const api = new RecordingApi();
+  const log = new TranscriptLog(api, OWNER);
+  for (let seq = 1; seq <= 23; seq++) await log.append([toolEvent(seq)]);
+  expect(log.ack).toBe(23);
+
+  const other = await TranscriptLog.load(api, OWNER, false);
+  await other.close([assistantMessage(24, 'Done.'), outputEvent(25, 'Done.')]);
+  expect(other.summary).toMatchObject({ state: 'truncated', chunks: 23 });
+});
+
 test('the last chunks take a summary of the session, an open call and the output, whatever came before', async () => {
   const api = new RecordingApi();
   const log = new TranscriptLog(api, OWNER);

@@ -49,6 +49,8 @@ export class TranscriptLog {
   readonly #owner: TranscriptOwner;
   /** Sequence -> digest of the event as it was sent; absent for what another process stored and may have cut. */
   readonly #digests = new Map<number, string>();
+  /** Sequence -> digest of the event as another process stored it, where that may be a cut one. */
+  readonly #perhapsCut = new Map<number, string>();
   #ack = 0;
   #chunks = 0;
   #bytes = 0;
@@ -126,6 +128,7 @@ export class TranscriptLog {
     // Before anything is cut: a report that comes again is compared with what was sent, not with what was stored.
     const unseen = events.filter((event) => event.seq > this.#ack);
     this.#compare([...events.filter((event) => this.#digests.has(event.seq)), ...unseen]);
+    this.#truncated ||= events.some((event) => this.#isCut(event));
     return unseen;
   }
 
@@ -183,10 +186,9 @@ export class TranscriptLog {
       return;
     }
     this.#agentTexts += agentTexts(events);
-    const [first] = events;
-    if (first !== undefined && first.seq > this.#ack + 1) this.#truncated = true;
     // What may have been cut to fit no longer equals what the runner sends again.
     this.#compare(events.filter(isWhole));
+    for (const event of events) if (!isWhole(event)) this.#perhapsCut.set(event.seq, digest(event));
     this.#acknowledge(events);
   }
 
@@ -198,8 +200,16 @@ export class TranscriptLog {
     }
   }
 
+  /** Whether another process stored less of the event than what the runner sends. */
+  #isCut(event: RunEvent): boolean {
+    const stored = this.#perhapsCut.get(event.seq);
+    return stored !== undefined && stored !== digest(event);
+  }
+
   #acknowledge(events: readonly RunEvent[]): void {
     for (const event of events) {
+      // The runner counts without gaps: what is between was left out.
+      if (event.seq > this.#ack + 1) this.#truncated = true;
       this.#ack = Math.max(this.#ack, event.seq);
       this.#hasOutput ||= event.type === 'output';
     }
