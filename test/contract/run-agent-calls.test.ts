@@ -162,6 +162,17 @@ test('a caller that is told to stop does not go on with the end of its call', as
   });
 });
 
+test('a caller that is told to stop does not go on when the run of its call is deleted, either', async () => {
+  const pod = await claimed('helper-1');
+  const input = { handle: 'writer', message: 'x' };
+  const waiting = call(pod, 1, input);
+  const { metadata } = await childMade();
+  pods.world.changeRun('helper-1', { spec: { cancelRequested: true } });
+  pods.world.api.vanish(AgentRuns, `${NAMESPACE}/${metadata.name}`);
+  await pods.world.clock.advance(10_000);
+  expect(await waiting).toEqual({ result: { runId: metadata.name, status: 'running' }, isError: false, again: true });
+});
+
 test('another gateway pod finds the run of a call that was made before', async () => {
   const pod = await claimed('helper-1');
   const input = { handle: '@writer', message: 'x', wait: false };

@@ -84,8 +84,10 @@ export class AgentCalls {
     const ended = await this.#waiter.wait({ key: `${namespace}/${name}`, until: isTerminal, ms: HOLD_MS });
     // A run that is told to stop takes its calls along: their end must not let it go on before it hears of its own.
     const caller = this.#options.runs.get(`${namespace}/${context.run.metadata.name}`);
-    if (ended === undefined || (caller !== undefined && isCancelRequested(caller))) {
-      if (this.#options.runs.get(`${namespace}/${name}`) === undefined) await this.#expectThere({ namespace, name });
+    const stops = caller !== undefined && isCancelRequested(caller);
+    if (ended === undefined || stops) {
+      const isKnown = this.#options.runs.get(`${namespace}/${name}`) !== undefined;
+      if (!isKnown && !stops) await this.#expectThere({ namespace, name });
       return { ...answer({ runId: name, status: 'running' }), again: true };
     }
     return resultOf(await this.#options.store.fetch({ namespace, name }));
