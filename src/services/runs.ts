@@ -126,16 +126,19 @@ function causeOf(reason: string): string {
 /** The result of list_runs, newest first. No request to the cluster; one to the archive if there is one. */
 export async function listRuns(deps: ScopeDeps, caller: Caller, id: string, limit: number) {
   const agent = await findAgent(deps, caller, id);
-  const live = () =>
-    deps.caches.AgentRun.byIndex(INDEX.runsOfAgent, `${agent.namespace}/${agent.name}`).filter((run) =>
-      isShown(deps, agent, run),
-    );
+  const key = `${agent.namespace}/${agent.name}`;
+  const live = () => deps.caches.AgentRun.byIndex(INDEX.runsOfAgent, key).filter((run) => isShown(deps, agent, run));
   const latest = (runs: RunView[]) =>
     runs
       .sort((a, b) => byAcceptance(b, a))
       .slice(0, limit)
       .map((run) => record(agent, run));
-  if (deps.archive === undefined) return { runs: runLists(deps.caches, `${agent.uid} ${limit}`, () => latest(live())) };
+  if (deps.archive === undefined) {
+    const make = () => latest(live());
+    // Kept is what the cache alone gives: not with an agent that was read live, or that has changed since it was read.
+    const isCached = deps.caches.Agent.get(key) === agent;
+    return { runs: isCached ? runLists(deps.caches, `${agent.uid} ${limit}`, make) : make() };
+  }
   const { runs, incomplete } = await withArchived(deps, agent, live(), (archive, scope, signal) =>
     archive.list(scope, limit, signal),
   );

@@ -971,6 +971,16 @@ describe('runs', () => {
     expect(await read()).toEqual(['greeter-1 done scripted']);
   });
 
+  test('list_runs of an agent that the cache does not know yet shows it as it is read', async () => {
+    harness.seedRun('acme-box', 'greeter-1');
+    const agent = harness.seedAgent('acme-box', 'greeter');
+    harness.caches.Agent.get = () => undefined;
+    for (const model of ['one', 'other']) {
+      harness.api.get = <T>() => Promise.resolve({ ...agent, spec: { ...agent.spec, model } } as T);
+      expect((await harness.call('list_runs', { agentId: AGENT })).payload).toMatchObject({ runs: [{ model }] });
+    }
+  });
+
   test('runs of a deleted agent of the same name do not show up', async () => {
     harness.seedRun('acme-box', 'greeter-old', { spec: { agentUid: 'gone' }, status: done() });
     expect((await harness.call('list_runs', { agentId: AGENT })).payload).toEqual({ runs: [] });
