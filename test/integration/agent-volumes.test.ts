@@ -11,28 +11,22 @@ import { Boxes } from '../../src/api/v1alpha1/box.js';
 import { Workspaces } from '../../src/api/v1alpha1/workspace.js';
 import { Jobs, PersistentVolumeClaims, ResourceQuotas, StorageClasses } from '../../src/kube/core-types.js';
 import type { ObjectRef } from '../../src/kube/types.js';
-import { createLogger } from '../../src/observability/logger.js';
-import { startApiServer } from '../builders/api-server.js';
 import type { TestApiServer } from '../builders/api-server.js';
-import { createRelease, startReplica } from '../builders/controller-replica.js';
-import type { Replica } from '../builders/controller-replica.js';
 import { createObject, objectGone, objectWhen, readObject } from '../builders/objects.js';
+import { startSingleController } from '../builders/single-controller.js';
+import type { SingleController } from '../builders/single-controller.js';
 
 const RELEASE = 'boxwright-volumes-test';
 const NAMESPACE = 'bw-keeps';
 
 describe('volumes of agents', () => {
   let server: TestApiServer;
-  let controller: Replica;
+  let controller: SingleController;
   const errors: string[] = [];
 
   beforeAll(async () => {
-    server = await startApiServer({ own: true });
-    await server.applyCrds();
-    await createRelease(server, RELEASE);
-    const log = createLogger('test', 'error', { write: (line) => errors.push(line) });
-    const onLost = (error: Error) => void errors.push(String(error));
-    controller = await startReplica({ server, releaseNamespace: RELEASE, podName: 'controller-0', log, onLost });
+    controller = await startSingleController({ releaseNamespace: RELEASE, errors });
+    server = controller.server;
     await create(Workspaces, { name: 'keeps' }, { slots: 10 });
     const egress = { requireEnforcement: false };
     const workspaceVolume = { mode: 'persistent', size: '1Gi' };
@@ -41,10 +35,7 @@ describe('volumes of agents', () => {
     await countQuota({ persistentvolumeclaims: '0', 'requests.storage': '0' });
   }, 1_200_000);
 
-  afterAll(async () => {
-    await controller.stop();
-    await server.stop();
-  });
+  afterAll(() => controller.stop());
 
   const create = (type: ResourceType, metadata: KubeObject['metadata'], spec?: object) =>
     createObject(server.api, type, metadata, spec);

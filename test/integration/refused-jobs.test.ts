@@ -9,14 +9,14 @@ import { Agents } from '../../src/api/v1alpha1/agent.js';
 import { Boxes } from '../../src/api/v1alpha1/box.js';
 import { Workspaces } from '../../src/api/v1alpha1/workspace.js';
 import { Jobs } from '../../src/kube/core-types.js';
-import { recordingLog } from '../builders/log.js';
-import { eventually, startApiServer } from '../builders/api-server.js';
+import type { ObjectRef } from '../../src/kube/types.js';
+import { eventually } from '../builders/api-server.js';
 import type { TestApiServer } from '../builders/api-server.js';
-import { createRelease, startReplica } from '../builders/controller-replica.js';
-import type { Replica } from '../builders/controller-replica.js';
 import { findTools } from '../builders/kubectl.js';
 import type { CommandResult } from '../builders/kubectl.js';
 import { createObject, objectWhen, readObject } from '../builders/objects.js';
+import { startSingleController } from '../builders/single-controller.js';
+import type { SingleController } from '../builders/single-controller.js';
 
 const RELEASE = 'boxwright-refused-jobs';
 const WORKSPACE = 'refused';
@@ -44,33 +44,23 @@ const WEBHOOK = {
 
 describe('a Job that the API server does not take', () => {
   let server: TestApiServer;
-  let controller: Replica;
-  const logged = recordingLog();
+  let controller: SingleController;
+  const errors: string[] = [];
   let kubectl: (args: readonly string[], input?: string) => Promise<CommandResult>;
 
   beforeAll(async () => {
-    server = await startApiServer({ own: true });
+    controller = await startSingleController({ releaseNamespace: RELEASE, errors });
+    server = controller.server;
     const tools = await findTools();
     kubectl = (args, input) => tools.kubectl(server.kubeconfig, args, input);
-    await server.applyCrds();
-    await createRelease(server, RELEASE);
-    controller = await startReplica({
-      server,
-      releaseNamespace: RELEASE,
-      podName: 'controller-0',
-      log: logged.log,
-      onLost: (error) => {
-        throw error;
-      },
-    });
     await create(Workspaces, { name: WORKSPACE }, { slots: BOXES.length });
     for (const name of BOXES) {
       const egress = { requireEnforcement: false };
       await create(Boxes, { name }, { workspace: WORKSPACE, engine: 'scripted', egress });
-      await objectWhen(server.api, Boxes, { name }, (box) => isTrue(box.status?.conditions, 'Ready'));
+      await waitFor(Boxes, { name }, (box) => isTrue(box.status?.conditions, 'Ready'));
       const namespace = `bw-${name}`;
       await create(Agents, { name: 'ada', namespace }, { name: 'ada' });
-      await objectWhen(server.api, Agents, { name: 'ada', namespace }, (agent) => agent.status?.active === true);
+      await waitFor(Agents, { name: 'ada', namespace }, (agent) => agent.status?.active === true);
     }
     const manifests = [...POLICIES, WEBHOOK].map((object) => JSON.stringify(object)).join('\n---\n');
     expect(await kubectl(['apply', '-f', '-'], manifests)).toMatchObject({ ok: true });
@@ -78,13 +68,12 @@ describe('a Job that the API server does not take', () => {
     for (const name of BOXES) await eventually(async () => !(await takesJobs(name)), `bw-${name} refuses Jobs`);
   }, 1_200_000);
 
-  afterAll(async () => {
-    await controller.stop();
-    await server.stop();
-  });
+  afterAll(() => controller.stop());
 
   const create = (type: ResourceType, metadata: KubeObject['metadata'], spec?: object) =>
     createObject(server.api, type, metadata, spec);
+  const waitFor = <T extends KubeObject>(type: ResourceType<T>, ref: ObjectRef, check: (object: T) => boolean) =>
+    objectWhen(server.api, type, ref, check, errors);
 
   async function takesJobs(box: string): Promise<boolean> {
     return (await kubectl(['create', 'job', 'probe', '--image=x', '-n', `bw-${box}`, '--dry-run=server'])).ok;
@@ -97,7 +86,7 @@ describe('a Job that the API server does not take', () => {
   ])('%s: its run waits as %s with the words of the API server', async (box, reason, words) => {
     const ref = { namespace: `bw-${box}`, name: 'held' };
     await create(AgentRuns, ref, { agent: 'ada', message: 'hello' });
-    const run = await objectWhen(server.api, AgentRuns, ref, ({ status }) => status?.reason === reason);
+    const run = await waitFor(AgentRuns, ref, ({ status }) => status?.reason === reason);
     expect(run.status?.message).toContain(words);
     expect(run.status?.phase).toBe('running');
     expect(await readObject(server.api, Jobs, ref)).toBeUndefined();
@@ -107,7 +96,7 @@ describe('a Job that the API server does not take', () => {
     expect(await kubectl(['delete', 'validatingadmissionpolicybinding', '--all'])).toMatchObject({ ok: true });
     expect(await kubectl(['delete', 'validatingwebhookconfiguration', 'away'])).toMatchObject({ ok: true });
     for (const box of BOXES) {
-      await objectWhen(server.api, Jobs, { namespace: `bw-${box}`, name: 'held' }, () => true);
+      await waitFor(Jobs, { namespace: `bw-${box}`, name: 'held' }, () => true);
     }
   });
 });

@@ -19,12 +19,11 @@ import { Workspaces } from '../../src/api/v1alpha1/workspace.js';
 import { Events, Jobs, Namespaces, Nodes, Pods } from '../../src/kube/core-types.js';
 import type { Job, Pod } from '../../src/kube/core-types.js';
 import type { ObjectRef } from '../../src/kube/types.js';
-import { createLogger } from '../../src/observability/logger.js';
-import { eventually, startApiServer } from '../builders/api-server.js';
+import { eventually } from '../builders/api-server.js';
 import type { TestApiServer } from '../builders/api-server.js';
-import { createRelease, startReplica } from '../builders/controller-replica.js';
-import type { Replica } from '../builders/controller-replica.js';
 import { createObject, objectWhen, readObject } from '../builders/objects.js';
+import { startSingleController } from '../builders/single-controller.js';
+import type { SingleController } from '../builders/single-controller.js';
 
 const RELEASE = 'boxwright-lifecycle-test';
 const BOX = 'life';
@@ -34,23 +33,14 @@ const KEPT = 20;
 
 describe('the life of runs', () => {
   let server: TestApiServer;
-  let controller: Replica;
+  let controller: SingleController;
   const registry = new Registry();
   const errors: string[] = [];
 
   beforeAll(async () => {
-    server = await startApiServer({ own: true });
-    await server.applyCrds();
-    await createRelease(server, RELEASE);
-    controller = await startReplica({
-      server,
-      releaseNamespace: RELEASE,
-      podName: 'controller-0',
-      log: createLogger('test', 'error', { write: (line) => errors.push(line) }),
-      onLost: (error) => errors.push(String(error)),
-      config: { retentionRunsPerAgent: KEPT, retentionBoxMebibytes: 1 },
-      registry,
-    });
+    const config = { retentionRunsPerAgent: KEPT, retentionBoxMebibytes: 1 };
+    controller = await startSingleController({ releaseNamespace: RELEASE, config, registry, errors });
+    server = controller.server;
     await create(Workspaces, { name: 'life' }, { slots: 10 });
     const bounds = { heartbeatSeconds: 1, containerCreateSeconds: 1 };
     for (const name of [BOX, 'doomed']) {
@@ -65,10 +55,7 @@ describe('the life of runs', () => {
     }
   }, 1_200_000);
 
-  afterAll(async () => {
-    await controller.stop();
-    await server.stop();
-  });
+  afterAll(() => controller.stop());
 
   const create = <T extends KubeObject>(type: ResourceType<T>, metadata: KubeObject['metadata'], spec?: object) =>
     createObject(server.api, type, metadata, spec);
