@@ -58,7 +58,7 @@ verify: generate check ## Generates everything, checks everything, fails on any 
 
 .PHONY: test-unit
 test-unit: deps ## Tests that need nothing but Node.
-	$(JEST) --selectProjects unit contract repo
+	$(JEST) --selectProjects unit component repo
 
 .PHONY: test-integration
 test-integration: deps ## Tests on a real API server (no root, no containers).
@@ -88,5 +88,5 @@ bench: deps ## Measures webhooks, MCP reads, a burst of 5,000 runs and a flood o
 	node hack/run-ts.mjs test/bench/main.ts
 
 .PHONY: test
-test: ## All tests: verify, unit, contract, repo, integration, load, clients, e2e in real pods.
+test: ## All tests: verify, unit, component, repo, integration, load, clients, e2e in real pods.
 	hack/test.sh

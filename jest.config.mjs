@@ -19,7 +19,7 @@ export default {
   testTimeout: 180_000,
   projects: [
     { ...shared, displayName: 'unit', testMatch: ['<rootDir>/src/**/*.test.ts'] },
-    { ...shared, displayName: 'contract', testMatch: ['<rootDir>/test/contract/**/*.test.ts'] },
+    { ...shared, displayName: 'component', testMatch: ['<rootDir>/test/component/**/*.test.ts'] },
     { ...shared, displayName: 'repo', testMatch: ['<rootDir>/test/repo/**/*.test.ts'] },
     {
       ...shared,

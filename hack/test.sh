@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# All tests, cheapest first: generated files, types, lint, format; unit, contract and repository tests; integration tests
+# All tests, cheapest first: generated files, types, lint, format; unit, component and repository tests; integration tests
 # on a real API server; a burst on one; MCP clients that others wrote; end-to-end tests in real pods. Every level runs even
 # when an earlier one failed, so that one run tells everything. The last line counts all tests: `N passed, N failed, N skipped`.
 set -uo pipefail
@@ -53,7 +53,7 @@ level tools hack/cluster/cluster.sh tools
 level postgresql install_package postgresql '/usr/lib/postgresql/*/bin/postgres'
 level browser install_package chromium-headless-shell /usr/bin/chromium-headless-shell
 level verify make verify
-jest_level unit unit contract repo
+jest_level unit unit component repo
 jest_level integration integration
 # Alone: it takes the whole machine, and a controller of another test would lose its Lease.
 jest_level load load --runInBand

@@ -1,4 +1,4 @@
-/** Who may ask which server; what is asked and answered stands in test/contract/run-mcp-servers.test.ts. */
+/** Who may ask which server; what is asked and answered stands in test/component/run-mcp-servers.test.ts. */
 import { Agents } from '../../api/v1alpha1/agent.js';
 import { Secrets } from '../../kube/core-types.js';
 import { mcpPath } from '../../protocol/mcp.js';
