@@ -1,4 +1,7 @@
-/** Money of runs as pure arithmetic (DESIGN 4, Money): periods, amounts, and the slice that a run is granted. */
+/**
+ * Money of runs as pure arithmetic: periods, amounts, and the slice that a run is granted.
+ * See docs/architecture.md#budgets.
+ */
 import { formatMicroUsd, parseMicroUsd } from './money.js';
 import type { AgentRun, OpenCall, RunUsage } from './v1alpha1/agent-run.js';
 import type { FoldedTotals } from './v1alpha1/common.js';

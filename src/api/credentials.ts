@@ -1,5 +1,5 @@
 /**
- * Credentials of an agent's connectors and MCP servers (DESIGN 4): keys of one Secret beside the agent. Specs hold
+ * Credentials of an agent's connectors and MCP servers: keys of one Secret beside the agent. Specs hold
  * references, never values; only the gateway reads the Secret.
  */
 

@@ -1,6 +1,6 @@
 /**
  * One definition per kind: zod schemas plus what only Kubernetes needs (names, columns, CEL rules).
- * TypeScript types, the CRD YAML, run-time checks, tool inputs and docs all come from it (DESIGN principle 8).
+ * TypeScript types, the CRD YAML, run-time checks, tool inputs and docs all come from it.
  */
 import type { z } from 'zod';
 import type { Resource, ResourceType } from './meta.js';

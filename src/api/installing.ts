@@ -1,5 +1,5 @@
 /**
- * The mark of an agent that install_template has made and not yet committed (tools.md 4: all agents or none).
+ * The mark of an agent that install_template has made and not yet committed (all agents or none).
  *
  * The first agent of an install carries its deadline; every other one names the first by name and UID as well. Removing the
  * mark of the first is the commit, one write for all of them: whoever reads one of the others asks the first. Until then no

@@ -1,6 +1,7 @@
 /**
- * The keyring signs trigger URLs (DESIGN 3, "Trigger token"). It is one Secret in the release namespace, made once by
+ * The keyring signs trigger URLs. It is one Secret in the release namespace, made once by
  * the controller and never overwritten; several keys allow gradual re-keying, because every trigger pins its keyId.
+ * See docs/architecture.md#trigger-tokens.
  */
 import { createHmac, createSecretKey } from 'node:crypto';
 import type { KeyObject } from 'node:crypto';

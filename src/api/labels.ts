@@ -1,4 +1,4 @@
-/** Labels, annotations and finalizers, all under boxwright.dev/ (DESIGN 10). Values of labels are never agent ids. */
+/** Labels, annotations and finalizers, all under boxwright.dev/. Values of labels are never agent ids. */
 
 /** On Jobs, pods and chunks: the AgentRun's name. */
 export const LABEL_RUN = 'boxwright.dev/run';

@@ -1,10 +1,11 @@
 /**
- * Ids and names (DESIGN 3): one pure function for each, used by every process.
+ * Ids and names: one pure function for each, used by every process.
  * agentId = `<box>.<agent>`, spaceId = Box name, runId = AgentRun name, sessionId = spec.sessionId or `s-` + run name.
+ * See docs/architecture.md#names-and-identifiers.
  */
 import type { AgentRun } from './v1alpha1/agent-run.js';
 
-/** Longest slug, handle and Agent name (tools.md 1). */
+/** Longest slug, handle and Agent name. */
 export const MAX_SLUG = 36;
 
 /** Namespace of a Box. */
@@ -66,7 +67,7 @@ export function isSlug(text: string): boolean {
 
 /**
  * Slug or handle from a display name: NFKD, lower case, a-z 0-9 and hyphens, none doubled or at an edge, at most 36.
- * Empty when nothing is left; the caller then chooses `<kind>-<4 random>` (tools.md 1).
+ * Empty when nothing is left; the caller then chooses `<kind>-<4 random>`.
  */
 export function slugFromName(name: string): string {
   return name

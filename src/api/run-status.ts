@@ -1,6 +1,7 @@
 /**
- * The run's status as one pure derivation (DESIGN 3): conditions are the truth, phase and reason follow from them.
+ * The run's status as one pure derivation: conditions are the truth, phase and reason follow from them.
  * Writers: the gateway (claim, usage, finish) and the controller (all else, and the outcome where no finish can come).
+ * See docs/architecture.md#run-states.
  */
 import type { Condition } from './v1alpha1/common.js';
 import type { AgentRun, RunPhase } from './v1alpha1/agent-run.js';

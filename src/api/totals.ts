@@ -1,6 +1,7 @@
 /**
- * Exact numbers (DESIGN 3): what an Agent, AgentTrigger, Box or Workspace has counted = the folded base in its status +
+ * Exact numbers: what an Agent, AgentTrigger, Box or Workspace has counted = the folded base in its status +
  * the live runs that are not in the base yet. One pure function, so that tools and kubectl never disagree.
+ * See docs/architecture.md#exact-numbers.
  */
 import { addToPeriods, amountOf } from './budget.js';
 import { parseMicroUsd } from './money.js';

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 
 const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz';
 
-/** A ULID in lower case from a time in milliseconds and exactly 10 bytes. The time in it is never read back (DESIGN 3). */
+/** A ULID in lower case from a time in milliseconds and exactly 10 bytes. The time in it is never read back. */
 export function ulid(timeMs: number, random: Uint8Array = randomBytes(10)): string {
   if (random.length !== 10) throw new RangeError('a ULID takes exactly 10 random bytes');
   let value = BigInt(timeMs) & 0xffff_ffff_ffffn;

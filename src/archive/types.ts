@@ -1,6 +1,7 @@
 /**
- * The archive (DESIGN 8): finished runs with their transcripts, kept after the AgentRun is gone from the cluster. Consumers
+ * The archive: finished runs with their transcripts, kept after the AgentRun is gone from the cluster. Consumers
  * see these interfaces; PostgreSQL stands behind them (postgres-archive.ts).
+ * See docs/architecture.md#archive.
  */
 import type { AgentRunChunk } from '../api/v1alpha1/agent-run-chunk.js';
 import type { AgentRun } from '../api/v1alpha1/agent-run.js';

@@ -1,7 +1,7 @@
 /** Setting of every process with a mirror of the cluster. */
 import { z } from 'zod';
 
-/** `BOXWRIGHT_RESYNC_SECONDS`: in case an event was lost on the way (DESIGN principle 9). It costs no request. */
+/** `BOXWRIGHT_RESYNC_SECONDS`: in case an event was lost on the way. It costs no request. */
 export const resyncSeconds = z.coerce
   .number()
   .int()

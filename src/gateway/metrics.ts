@@ -1,4 +1,4 @@
-/** Metrics of the gateway. Labels are words from closed lists, never ids (DESIGN 7). */
+/** Metrics of the gateway. Labels are words from closed lists, never ids. */
 import { Counter, Gauge, type Registry } from 'prom-client';
 import type { RunPhase } from '../api/v1alpha1/agent-run.js';
 import { BACKLOG_SCOPES, type BacklogScope } from '../services/backlog-budget.js';

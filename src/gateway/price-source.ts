@@ -1,4 +1,4 @@
-/** The prices in force: the built-in table with those of a ConfigMap in front (DESIGN 5). */
+/** The prices in force: the built-in table with those of a ConfigMap in front. */
 import { z } from 'zod';
 import { parse } from 'yaml';
 import type { ConfigMap } from '../kube/core-types.js';

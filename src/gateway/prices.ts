@@ -1,4 +1,4 @@
-/** Prices of models. A model that is not in the table has no known price: its runs show no cost, never 0 (DESIGN 5). */
+/** Prices of models. A model that is not in the table has no known price: its runs show no cost, never 0. */
 import { parseMicroUsd } from '../api/money.js';
 import { isDatedName, KNOWN_MODELS } from '../models/catalog.js';
 import type { KnownModel } from '../models/catalog.js';

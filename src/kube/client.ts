@@ -5,7 +5,7 @@ import { apiVersionOf } from './owner-references.js';
 import type { KubeRequest, KubeTransport } from './transport.js';
 import type { CallOptions, DeleteOptions, KubeApi, ListOptions, ObjectRef, PatchOptions } from './types.js';
 
-/** Large lists come in pages of this size (performance: a page of 500 costs the API server 0.16 s at most). */
+/** Large lists come in pages of this size (a page of 500 costs the API server 0.16 s at most). */
 const PAGE_SIZE = 500;
 /** How often a list begins again because its continue token became too old. */
 const MAX_LIST_STARTS = 3;

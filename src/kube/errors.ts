@@ -1,6 +1,6 @@
 /**
  * What can go wrong with a call to the API server. Messages are made from the Status object's own words, without the
- * values that it quotes, and never from headers or bodies: they may go to logs (DESIGN 7).
+ * values that it quotes, and never from headers or bodies: they may go to logs.
  */
 
 const MAX_MESSAGE = 1024;

@@ -2,7 +2,7 @@
 import { NotLeadingError } from '../runtime/errors.js';
 import type { KubeApi } from './types.js';
 
-/** Reads pass; every write rejects with NotLeadingError while `isLeading()` is false (DESIGN 4, Admission). */
+/** Reads pass; every write rejects with NotLeadingError while `isLeading()` is false. */
 export function leaderOnlyWrites(api: KubeApi, isLeading: () => boolean): KubeApi {
   const guarded = async <R>(write: () => Promise<R>): Promise<R> => {
     if (!isLeading()) throw new NotLeadingError('this process does not hold the lease');

@@ -1,7 +1,7 @@
 /**
  * Mirrors one list of the API server: reads it page by page, then watches it, and goes on for ever. A 410 means list
- * again; any other end of a watch resumes at the last resourceVersion that was seen. Watches fail silently in Node
- * (DESIGN principle 9), so one that brings neither an event nor a bookmark within a bound is cut and resumed.
+ * again; any other end of a watch resumes at the last resourceVersion that was seen. Watches fail silently in Node,
+ * so one that brings neither an event nor a bookmark within a bound is cut and resumed.
  */
 import type { KubeObject, ResourceType } from '../api/meta.js';
 import { objectKey } from '../api/meta.js';

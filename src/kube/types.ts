@@ -106,7 +106,7 @@ export interface InformerOptions<T extends KubeObject, P> {
   labelSelector?: string;
   /** As in {@link ListOptions}. */
   pageSize?: number;
-  /** Keep only what is needed: memory is per projection (performance: drop managedFields, payloads). */
+  /** Keep only what is needed: memory is per projection (drop managedFields and payloads). */
   project: (object: T) => P;
   /** Name of an index -> values of an object. */
   indexes?: Record<string, (projected: P) => readonly string[]>;

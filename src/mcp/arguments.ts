@@ -1,6 +1,6 @@
 /**
  * Checks the arguments of a call and says in words which one is wrong and what was expected. Values are never quoted:
- * they may be secrets. Unknown arguments are ignored, null means "not given" (tools.md 1).
+ * they may be secrets. Unknown arguments are ignored, null means "not given".
  */
 import { z } from 'zod';
 import { UserError } from '../services/user-error.js';

@@ -1,6 +1,7 @@
 /**
- * One posted message to its answer: the methods of spec 4.1 and the order of checks of tools.md 1. Knows no HTTP; the
+ * One posted message to its answer: the methods of spec 4.1 and the order of checks. Knows no HTTP; the
  * wire form of tool results is made here and nowhere else.
+ * See docs/architecture.md#mcp-calls.
  */
 import type { Logger } from '../observability/logger.js';
 import type { Clock } from '../runtime/clock.js';
@@ -98,7 +99,7 @@ function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Order of checks: right of the key, right of the account, arguments, confirm, then the handler: existence and the rest (tools.md 1). */
+/** Order of checks: right of the key, right of the account, arguments, confirm, then the handler: existence and the rest. */
 async function runTool(tool: Tool, args: Record<string, unknown>, call: ToolCall) {
   if (call.caller.readOnly && !tool.readOnly) {
     throw new UserError(`this API key is read-only: ${tool.name} needs a key without readOnly`);

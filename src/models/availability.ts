@@ -1,4 +1,4 @@
-/** Which providers a Box can reach, in the words that tools show (DESIGN 5). */
+/** Which providers a Box can reach, in the words that tools show. */
 import { LABEL_CREDENTIAL, VENDOR_KEYS } from '../api/credentials.js';
 import { boxNamespace } from '../api/names.js';
 import type { Provider } from '../api/v1alpha1/common.js';

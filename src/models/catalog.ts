@@ -1,6 +1,6 @@
 /**
  * The models of each provider with their prices and sizes: facts that change, so they carry a date. A model that is not
- * here can be used as well; its price is unknown, never 0 (DESIGN 5).
+ * here can be used as well; its price is unknown, never 0.
  */
 import type { Provider } from '../api/v1alpha1/common.js';
 

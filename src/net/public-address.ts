@@ -1,6 +1,6 @@
 /**
  * Which addresses belong to the public internet: the one rule of everything that connects to an address that an agent or a
- * user chose (DESIGN 4 and 7), and of the network policies of Boxes. Pure.
+ * user chose, and of the network policies of Boxes. Pure.
  */
 import { BlockList, isIPv4, isIPv6 } from 'node:net';
 

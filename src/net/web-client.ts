@@ -1,5 +1,5 @@
 /**
- * HTTP to addresses that a user set (DESIGN 4): https only, the address checked when the connection is made, no redirects
+ * HTTP to addresses that a user set: https only, the address checked when the connection is made, no redirects
  * followed, connections kept open. Exceptions are what an operator wrote for one host, and hold for this host alone.
  */
 import type { Socket } from 'node:net';

@@ -1,6 +1,6 @@
 /**
  * Structured logs on stdout, one JSON object a line. Messages are static; data stands in fields. Secrets are removed
- * here, in the stream, and not at call sites: keys, bearer tokens and trigger URLs never reach a line (DESIGN 7).
+ * here, in the stream, and not at call sites: keys, bearer tokens and trigger URLs never reach a line.
  */
 import { pino, stdSerializers } from 'pino';
 import type { Logger as PinoLogger, SerializedError } from 'pino';

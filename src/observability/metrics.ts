@@ -1,7 +1,7 @@
 /**
  * Prometheus metrics, all with the prefix `boxwright_`. Every group is made by a function on a registry that the process
  * owns: nothing happens when this module is imported. Labels are names from closed lists (route patterns, kinds,
- * controllers, causes) and never ids, URLs or texts of users (DESIGN 7).
+ * controllers, causes) and never ids, URLs or texts of users.
  */
 import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from 'prom-client';
 import type { ArchiveMetrics } from '../archive/metrics.js';

@@ -1,5 +1,5 @@
 /**
- * The process `boxwright network-probe` (DESIGN 7, Egress): a pod that stands under the same network policies as the pods
+ * The process `boxwright network-probe`: a pod that stands under the same network policies as the pods
  * of runs tries what they may reach and what they may not. It knows no Kubernetes client and holds no credential.
  */
 import { writeFileSync } from 'node:fs';

@@ -1,6 +1,6 @@
 /**
  * `boxwright release-finalizers`: the uninstall hook of the chart. It runs after the controllers are gone and removes
- * every finalizer of ours, so that a later deletion of an object, a namespace or a CRD cannot hang (DESIGN 3).
+ * every finalizer of ours, so that a later deletion of an object, a namespace or a CRD cannot hang.
  */
 import { z } from 'zod';
 import type { KubeObject, ResourceType } from '../api/meta.js';

@@ -1,10 +1,10 @@
 /**
  * Tools of an agent that the control plane executes: the runner offers them to the model, the gateway checks and does
- * everything (DESIGN 4). Which of them a run has stands in the answer to its claim.
+ * everything. Which of them a run has stands in the answer to its claim.
  */
 import { z } from 'zod';
 
-/** Longest note, in bytes (DESIGN 3); the schema counts characters, the gateway bytes. */
+/** Longest note, in bytes; the schema counts characters, the gateway bytes. */
 const MAX_NOTE = 2048;
 const Slug = z.string().min(1).max(36);
 

@@ -7,7 +7,7 @@ export interface ApprovalPolicy {
   always: readonly string[];
 }
 
-/** What a person answers; any other text denies and is passed on (reference tools.md 2). */
+/** What a person answers; any other text denies and is passed on. */
 export const APPROVAL_CHOICES = ['approve', 'approve always', 'deny'] as const;
 
 /** What a policy may name of a tool. */

@@ -1,5 +1,5 @@
 /**
- * MCP servers and connectors of a run (DESIGN 4): the claim names them, and the runner's client of one over HTTP talks to
+ * MCP servers and connectors of a run: the claim names them, and the runner's client of one over HTTP talks to
  *
  *   POST, DELETE /gateway/mcp/{server}   JSON-RPC of MCP Streamable HTTP; the run comes from the token
  *

@@ -1,5 +1,5 @@
 /**
- * What the Job of a network probe and `boxwright network-probe` agree on (DESIGN 7, Egress): the targets travel in the
+ * What the Job of a network probe and `boxwright network-probe` agree on: the targets travel in the
  * environment, the report in the termination message.
  */
 import { z } from 'zod';

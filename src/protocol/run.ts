@@ -1,5 +1,5 @@
 /**
- * The protocol between runner and gateway, version 1 (DESIGN 4, Reports). All calls are POST with JSON over TLS:
+ * The protocol between runner and gateway, version 1. All calls are POST with JSON over TLS:
  *
  *   /internal/v1/runs/{namespace}/{run}/claim    ClaimRequest  -> ClaimAnswer
  *   /internal/v1/runs/{namespace}/{run}/events   EventsRequest -> EventsAnswer   (an empty list is a heartbeat)
@@ -12,6 +12,7 @@
  * another run; 404 unknown run; 409 another pod holds the run, or the same sequence with other content; 410 the run has
  * ended; 421 with {@link Misdirected}: another gateway pod serves this run; 429/503 with Retry-After: try again.
  * Runners outlive upgrades: fields are only ever added.
+ * See docs/architecture.md#run-reports-and-ownership.
  */
 import { z } from 'zod';
 import { McpServer } from './mcp.js';
@@ -41,7 +42,7 @@ export const TranscriptMessage = z.discriminatedUnion('role', [
 ]);
 export type TranscriptMessage = z.output<typeof TranscriptMessage>;
 
-/** Why a run ends before its work is done: somebody must answer first (DESIGN 4, Questions and approvals). */
+/** Why a run ends before its work is done: somebody must answer first. */
 export const PendingRequest = z.object({
   kind: z.enum(['question', 'approval']),
   text: z.string(),
@@ -106,7 +107,7 @@ export type ClaimRequest = z.output<typeof ClaimRequest>;
 export const Abilities = z.object({
   /** Tools of src/protocol/agent-tools.ts that this run has. */
   tools: z.array(z.string()),
-  /** True when the run came from outside (DESIGN 4, Trust of a run). */
+  /** True when the run came from outside. */
   untrusted: z.boolean(),
   /** Newest notes of the agent first. */
   memories: z.array(z.object({ id: z.string(), text: z.string(), untrusted: z.boolean() })),

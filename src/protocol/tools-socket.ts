@@ -1,5 +1,5 @@
 /**
- * The protocol between the containers `runner` and `tools` of a run pod (DESIGN 7): a unix socket, one connection for each
+ * The protocol between the containers `runner` and `tools` of a run pod: a unix socket, one connection for each
  * tool call, and one for each MCP server of transport stdio.
  *
  * - A call: the runner writes one `call` frame, `tools` answers with one `result` frame.
@@ -15,9 +15,9 @@
 import { z } from 'zod';
 import { exceedsDepth } from './json-depth.js';
 
-/** Largest frame, without its length (DESIGN 7). */
+/** Largest frame, without its length. */
 export const MAX_FRAME_BYTES = 1024 * 1024;
-/** Deepest nesting of arrays and objects in a frame (DESIGN 7). */
+/** Deepest nesting of arrays and objects in a frame. */
 export const MAX_FRAME_DEPTH = 32;
 /** Frames of each side on the connection of a call: the call, and its result. */
 export const MAX_FRAMES = 1;

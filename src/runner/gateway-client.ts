@@ -2,7 +2,7 @@
  * HTTP to the gateway: which of its pods to ask, TLS, the token, and trying again. Knows no run and no message.
  *
  * After the claim one gateway pod serves the run (the pin). A pod that cannot be reached is asked in turn with the
- * Service, behind which another pod takes the run over; 421 names the pod that has it now (DESIGN 4, Reports).
+ * Service, behind which another pod takes the run over; 421 names the pod that has it now.
  */
 import { Agent as HttpAgent, request as httpRequest } from 'node:http';
 import type { IncomingMessage } from 'node:http';

@@ -1,8 +1,8 @@
-/** Cutting of texts and JSON to a number of bytes: what is stored of a tool call is bounded and stays valid JSON (DESIGN 8). */
+/** Cutting of texts and JSON to a number of bytes: what is stored of a tool call is bounded and stays valid JSON. */
 
-/** Stored input of a tool call, in bytes of JSON (DESIGN 8). */
+/** Stored input of a tool call, in bytes of JSON. */
 export const MAX_STORED_INPUT_BYTES = 16 * 1024;
-/** Stored result of a tool call, in bytes of JSON (DESIGN 8). */
+/** Stored result of a tool call, in bytes of JSON. */
 export const MAX_STORED_RESULT_BYTES = 32 * 1024;
 /** Smallest bound that {@link cutJson} accepts: room for the marks themselves. */
 export const MIN_CUT_BYTES = 256;

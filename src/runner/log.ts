@@ -1,6 +1,6 @@
 /**
  * One JSON line a message on stdout. Small on purpose: the runner starts once for each run, and a logging library would
- * cost more than the rest of its start. Fields hold counts, codes and names of errors, never texts of a run (DESIGN 7).
+ * cost more than the rest of its start. Fields hold counts, codes and names of errors, never texts of a run.
  */
 import type { Clock } from '../runtime/clock.js';
 import { isoNow } from '../runtime/clock.js';

@@ -20,7 +20,7 @@ import { createRunGateway, RunRefused } from './run-gateway.js';
 import type { RunGateway } from './run-gateway.js';
 import { createToolsClient } from './tools-client.js';
 
-/** The claim's bound of the controller (DESIGN 4, Bounds): after it the Job is gone anyway. */
+/** The claim's bound of the controller: after it the Job is gone anyway. */
 const CLAIM_MS = 120_000;
 
 export interface RunnerDeps {

@@ -1,5 +1,5 @@
 /**
- * Events on their way to the gateway (DESIGN 4, Reports): numbered, written to the journal, held until acknowledged,
+ * Events on their way to the gateway: numbered, written to the journal, held until acknowledged,
  * sent in batches at an interval that doubles, with heartbeats in between. A run that ends before the first interval
  * sends nothing here: everything goes with `finish`.
  */

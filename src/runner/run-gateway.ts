@@ -7,7 +7,7 @@ import type { GatewayClient, GatewayReply } from './gateway-client.js';
 
 /** One attempt of a report; an attempt that hangs must not use up the heartbeat bound of 90 s. */
 const REPORT_ATTEMPT_MS = 15_000;
-/** One model call with all its attempts (DESIGN 4, Bounds). */
+/** One model call with all its attempts. */
 const MODEL_CALL_MS = 600_000;
 /** One message to an MCP server, above the gateway's own bound; and how long a gateway is looked for. */
 const MCP_MESSAGE_MS = 100_000;

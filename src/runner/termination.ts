@@ -1,4 +1,4 @@
-/** The termination message: the outcome of a run whose end no gateway heard (DESIGN 4, Reports). */
+/** The termination message: the outcome of a run whose end no gateway heard. */
 import { MAX_TERMINATION_MESSAGE_BYTES } from '../protocol/run.js';
 import type { FinishRequest, TerminationMessage } from '../protocol/run.js';
 import { headOfText } from './json-cut.js';

@@ -1,6 +1,6 @@
 /**
  * The controller engine: keys in, reconciles out. Level-triggered: the reconcile function gets a key, reads the
- * caches, and gives the same result when it is called twice (DESIGN principle 3).
+ * caches, and gives the same result when it is called twice.
  */
 import type { Logger } from '../observability/logger.js';
 import type { BackoffOptions } from './backoff.js';

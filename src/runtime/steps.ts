@@ -1,6 +1,6 @@
 /**
  * A reconcile that reads as a table of contents: named steps in order, conditions and status set in memory, and one
- * status write at the end, only when something really changed (DESIGN principle 7: it carries the version it saw).
+ * status write at the end, only when something really changed (it carries the version it saw).
  */
 import type { KubeObject } from '../api/meta.js';
 import type { ReconcileResult } from './controller.js';

@@ -1,4 +1,4 @@
-/** The name of a tick's run: the same one whoever computes it, and not to be guessed (DESIGN 3, Schedules). */
+/** The name of a tick's run: the same one whoever computes it, and not to be guessed. */
 import type { KeyObject } from 'node:crypto';
 import { macOf } from '../api/keyring.js';
 import { ulid } from '../api/ulid.js';

@@ -6,7 +6,7 @@ import { cronProblem, nextCronTick } from './cron-line.js';
 import { parseRunAt } from './run-at.js';
 import { isTimeZone } from './time-zone.js';
 
-/** A tick that could not fire in time is caught up for this long, and skipped afterwards (DESIGN 6). */
+/** A tick that could not fire in time is caught up for this long, and skipped afterwards. */
 export const STARTING_DEADLINE_MS = 10 * 60 * 1000;
 
 /** The part of AgentSchedule.spec that says when: exactly one of cron and runAt. */

@@ -19,12 +19,12 @@ export interface ChildDeps extends ScopeDeps {
   randomHex(bytes: number): string;
 }
 
-/** The slug of a new trigger, schedule or skill: from its name, or `<kind>-<4>` when nothing of the name is left (tools.md 1). */
+/** The slug of a new trigger, schedule or skill: from its name, or `<kind>-<4>` when nothing of the name is left. */
 export function newSlug({ randomHex }: Pick<ChildDeps, 'randomHex'>, kind: ChildKind, name: string): string {
   return slugFromName(name) || `${kind}-${randomHex(2)}`;
 }
 
-/** The texts that a new object must have; asked before the agent is looked up (tools.md 1, order of checks). */
+/** The texts that a new object must have; asked before the agent is looked up. */
 export function textsToCreate<F extends string>(
   kind: ChildKind,
   fields: readonly F[],

@@ -1,4 +1,4 @@
-/** Spaces and agents as the tools show and create them (spec 2, 4.2.1, 4.2.2; tools.md 2). */
+/** Spaces and agents as the tools show and create them (spec 2, 4.2.1, 4.2.2). */
 import { API_VERSION } from '../api/define-resource.js';
 import { ANNOTATION_CREATED_AT, ANNOTATION_REQUESTED_BY, FINALIZER_CLEANUP } from '../api/labels.js';
 import { MAX_SLUG, boxNamespace, slugFromName } from '../api/names.js';
@@ -27,7 +27,7 @@ import { createdAtOf, projectAgent } from './views.js';
 import type { AgentView, BoxView } from './views.js';
 import type { WriteBarrier } from './write-barrier.js';
 
-/** How long create_agent waits for the controller's word on the slot (DESIGN 6). */
+/** How long create_agent waits for the controller's word on the slot. */
 export const ACTIVE_WAIT_MS = 5_000;
 const MAX_NAME_ATTEMPTS = 50;
 

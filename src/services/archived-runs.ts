@@ -1,5 +1,5 @@
 /**
- * Reading through to the archive: finished runs stay visible when they are gone from the cluster (DESIGN 8). The caches are
+ * Reading through to the archive: finished runs stay visible when they are gone from the cluster. The caches are
  * always read before the archive: a run leaves the cluster only after the archive has it, so none is missed in
  * between, and one that is in both is known by its UID. Without an archive nothing here costs anything.
  */

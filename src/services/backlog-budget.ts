@@ -1,6 +1,7 @@
 /**
- * The stated budget of waiting and running runs (DESIGN 8). It protects etcd and the API server from callers without a
+ * The stated budget of waiting and running runs. It protects etcd and the API server from callers without a
  * rate limit (spec 8): only beyond it a call is turned away. Trigger URLs, tools and the ticks of schedules all ask here.
+ * See docs/architecture.md#limits-and-retention.
  */
 import type { AgentRef } from '../api/names.js';
 import { UserError } from './user-error.js';

@@ -1,4 +1,4 @@
-/** How full the backlog budgets are (DESIGN 8). The label is a closed list: of Boxes and agents the fullest one is shown. */
+/** How full the backlog budgets are. The label is a closed list: of Boxes and agents the fullest one is shown. */
 import { Gauge } from 'prom-client';
 import type { Registry } from 'prom-client';
 import { BACKLOG_SCOPES, backlogLimit } from './backlog-budget.js';

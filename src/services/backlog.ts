@@ -1,5 +1,5 @@
 /**
- * Runs that wait or work, and the bytes of their input, counted from the informer's events (DESIGN 8): reading a count
+ * Runs that wait or work, and the bytes of their input, counted from the informer's events: reading a count
  * costs no pass over runs and no request. The limits stand in backlog-budget.ts.
  */
 import type { CacheChange } from '../kube/types.js';

@@ -169,7 +169,7 @@ export function createApiCaches(create: InformerFactory): ApiCaches {
 export interface TriggerTarget {
   agent: AgentRef;
   agentUid: string;
-  /** False when the agent holds no slot: its runs are accepted and wait (DESIGN 4, Admission). */
+  /** False when the agent holds no slot: its runs are accepted and wait. */
   agentActive: boolean;
   slug: string;
   uid: string;
@@ -185,7 +185,7 @@ export interface TriggerTarget {
 export interface TriggerReader {
   /**
    * The trigger with its agent; undefined when trigger, agent or Box is not there or is being deleted. No request while
-   * the watches are healthy; live GETs while one is behind its bound (DESIGN 4, Write barrier).
+   * the watches are healthy; live GETs while one is behind its bound.
    */
   find(agent: AgentRef, slug: string, signal: AbortSignal): Promise<TriggerTarget | undefined>;
 }

@@ -1,4 +1,4 @@
-/** Connectors as the tools find, attach and show them (spec 2; tools.md 3, 4). */
+/** Connectors as the tools find, attach and show them (spec 2). */
 import { ANNOTATION_HOSTS, LABEL_CREDENTIAL, hostOf, secretNameOf } from '../api/credentials.js';
 import { MAX_CONNECTORS } from '../api/v1alpha1/agent.js';
 import type { CONNECTOR_AUTH } from '../api/v1alpha1/connector.js';
@@ -18,7 +18,7 @@ import type { AgentView, ConnectorView } from './views.js';
  */
 export type ConnectorStatus = 'active' | 'needs_auth' | 'needs_config';
 
-/** The AgentConnector record of tools.md 3. */
+/** A connector of an agent as the tools show it. */
 export interface AgentConnector {
   slug: string;
   name: string;

@@ -1,4 +1,4 @@
-/** Opt-in: calls of a trigger that carry the same value in its dedupeHeader are one run (DESIGN 4, Webhook fire). */
+/** Opt-in: calls of a trigger that carry the same value in its dedupeHeader are one run. */
 import { macOf } from '../api/keyring.js';
 import type { Keyring } from '../api/keyring.js';
 import { ulid } from '../api/ulid.js';

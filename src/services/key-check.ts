@@ -20,7 +20,7 @@ export interface Caller {
 export interface KeyCheck {
   /**
    * The caller, or undefined for a missing, malformed, unknown, revoked or expired key. No request while the watch of
-   * keys is healthy; one live GET while it is behind (DESIGN 4): rejects when that has no answer.
+   * keys is healthy; one live GET while it is behind: rejects when that has no answer.
    */
   check(authorization: string | undefined): Promise<Caller | undefined>;
 }

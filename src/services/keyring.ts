@@ -1,5 +1,5 @@
 /**
- * The keys behind trigger URLs, read from one Secret by its name: the only Secret that an API pod may read (DESIGN 4).
+ * The keys behind trigger URLs, read from one Secret by its name: the only Secret that an API pod may read.
  */
 import { KEYRING_ENTRY, KEYRING_SECRET, parseKeyring } from '../api/keyring.js';
 import type { Keyring } from '../api/keyring.js';

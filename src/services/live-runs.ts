@@ -1,4 +1,4 @@
-/** The runs of the cache of a controller or gateway as the backlog budget counts them (DESIGN 8). */
+/** The runs of the cache of a controller or gateway as the backlog budget counts them. */
 import { boxOfNamespace } from '../api/names.js';
 import { isTerminal } from '../api/run-status.js';
 import type { AgentRun } from '../api/v1alpha1/agent-run.js';

@@ -1,4 +1,4 @@
-/** The MCP servers that people give to an agent (spec 2, mcpServers; tools.md 3, 4). */
+/** The MCP servers that people give to an agent (spec 2, mcpServers). */
 import { hostOf, referencesOf } from '../api/credentials.js';
 import type { McpServerSpec } from '../api/v1alpha1/mcp-server.js';
 import { changeAgent } from './change-agent.js';
@@ -21,7 +21,7 @@ export interface McpServerInput {
   enabled: boolean;
 }
 
-/** The McpServer record of tools.md 3; references stand as they were written. */
+/** An MCP server as the tools show it; references stand as they were written. */
 export function mcpServerRecord(server: McpServerSpec, presentSecrets: readonly string[]) {
   return {
     name: server.name,

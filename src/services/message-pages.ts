@@ -1,5 +1,5 @@
 /**
- * Pages of a conversation (reference tools.md 4, get_session). Finished runs say how many messages they have, so that those
+ * Pages of a conversation (get_session). Finished runs say how many messages they have, so that those
  * outside of the page cost no request; the others are read, newest first, until the page is full.
  */
 

@@ -1,4 +1,4 @@
-/** The models that agents of a Box can name, with prices and whether runs can use them (DESIGN 5; tools.md 4). */
+/** The models that agents of a Box can name, with prices and whether runs can use them. */
 import type { Provider } from '../api/v1alpha1/common.js';
 import { howToConfigure } from '../models/availability.js';
 import { KNOWN_MODELS, defaultModelOf } from '../models/catalog.js';

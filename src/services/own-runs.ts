@@ -1,5 +1,5 @@
 /**
- * The backlog budget while a watch lags (DESIGN 8): a process adds the runs that it has itself started, from before the
+ * The backlog budget while a watch lags: a process adds the runs that it has itself started, from before the
  * create until its cache shows them. So calls at once count each other, and the budget is exceeded at most by what other
  * replicas start within the lag of the watch.
  */

@@ -1,4 +1,4 @@
-/** What a session waits for (reference tools.md 2): the question or approval of its latest run, until a message answers it. */
+/** What a session waits for: the question or approval of its latest run, until a message answers it. */
 import { INDEX } from './caches.js';
 import type { ApiCaches } from './caches.js';
 import { byAcceptance, isRunOf } from './scope.js';

@@ -1,4 +1,4 @@
-/** Runs as the tools start, show and cancel them (spec 2, 4.2.7, 4.2.8; tools.md 2). */
+/** Runs as the tools start, show and cancel them (spec 2, 4.2.7, 4.2.8). */
 import { gunzipSync } from 'node:zlib';
 import { ANNOTATION_REQUESTED_BY } from '../api/labels.js';
 import { parseMicroUsd } from '../api/money.js';
@@ -49,13 +49,13 @@ import { waitForRun } from './wait-for-run.js';
 import type { RunWaiter } from './wait-for-run.js';
 import type { WriteBarrier } from './write-barrier.js';
 
-/** How long cancel_run waits for the end of the run (tools.md 4). */
+/** How long cancel_run waits for the end of the run. */
 export const CANCEL_WAIT_MS = 10_000;
 
 /** What a tool needs to start a run. */
 export interface StartDeps {
   clock: Clock;
-  /** Whose budget of waiting runs a further run of the agent would exceed (DESIGN 8). */
+  /** Whose budget of waiting runs a further run of the agent would exceed. */
   backlogExceeded(agent: AgentRef): BacklogScope | undefined;
   /** {@link startRun} with its dependencies bound. */
   startRun(request: StartRunRequest, signal: AbortSignal): Promise<StartedRun>;
@@ -242,7 +242,7 @@ export function inputOf(run: AgentRun): string | null {
   }
 }
 
-/** `note` of a run that waits; the position is computed on read and never stored (DESIGN 4, Admission). */
+/** `note` of a run that waits; the position is computed on read and never stored. */
 function queueNote({ caches }: Pick<ScopeDeps, 'caches'>, run: RunView): { note?: string } {
   if (run.queuedReason === undefined) return {};
   const ahead = caches.AgentRun.byIndex(INDEX.queuedRunsOfBox, run.box).filter(

@@ -1,4 +1,4 @@
-/** Schedules as the tools show, write and run them (reference tools.md 3, 4). The controller fires their ticks. */
+/** Schedules as the tools show, write and run them. The controller fires their ticks. */
 import { ANNOTATION_REQUESTED_BY } from '../api/labels.js';
 import { AgentSchedules } from '../api/v1alpha1/agent-schedule.js';
 import type { AgentSchedule } from '../api/v1alpha1/agent-schedule.js';
@@ -98,7 +98,7 @@ function refuseWrongTiming({ cron, runAt, timezone = 'UTC' }: ScheduleInput): vo
   if (problem !== undefined) throw new UserError(`argument "${problem.field}" ${problem.message}`);
 }
 
-/** What a new schedule must have; asked before the agent is looked up (tools.md 1, order of checks). */
+/** What a new schedule must have; asked before the agent is looked up. */
 function toCreate(deps: ChildDeps, input: ScheduleInput) {
   const texts = textsToCreate('schedule', ['name', 'body'], input);
   if (input.cron === undefined && input.runAt === undefined) {

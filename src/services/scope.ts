@@ -1,6 +1,6 @@
 /**
  * What a caller may see: the Boxes of its workspace and the agents in them. An id of another workspace answers exactly
- * like an unknown one (tools.md 1), so every look-up goes through here.
+ * like an unknown one, so every look-up goes through here.
  */
 import { agentId, boxNamespace, childName, isSlug, parseAgentId } from '../api/names.js';
 import { AgentRuns } from '../api/v1alpha1/agent-run.js';
@@ -170,7 +170,7 @@ export async function sessionRuns(deps: ScopeDeps, agent: AgentView, sessionId: 
   return run !== undefined && run.sessionId === sessionId && isShown(deps, agent, run) ? [run] : [];
 }
 
-/** Order of runs: acceptance, then name (DESIGN 3). */
+/** Order of runs: acceptance, then name. */
 export function byAcceptance(a: RunView, b: RunView): number {
   return compare(a.createdAt, b.createdAt) || compare(a.name, b.name);
 }

@@ -1,4 +1,4 @@
-/** Title of a session (DESIGN 3): what the run that opens it says, or the beginning of its message. */
+/** Title of a session: what the run that opens it says, or the beginning of its message. */
 
 const MAX_SESSION_TITLE = 128;
 

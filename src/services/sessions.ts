@@ -1,4 +1,4 @@
-/** Conversations of an agent, from its runs and their transcripts (reference tools.md 3, 4). */
+/** Conversations of an agent, from its runs and their transcripts. */
 import { AgentRuns } from '../api/v1alpha1/agent-run.js';
 import type { AgentRun } from '../api/v1alpha1/agent-run.js';
 import type { RunEvent } from '../protocol/run.js';

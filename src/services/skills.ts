@@ -1,4 +1,4 @@
-/** Skills as the tools show and write them (reference tools.md 3, 4; limits of DESIGN 8). */
+/** Skills as the tools show and write them. */
 import { ANNOTATION_REQUESTED_BY } from '../api/labels.js';
 import { AgentSkills, MAX_SKILL_BYTES, MAX_SKILL_FILES, MAX_SKILL_FILE_BYTES } from '../api/v1alpha1/agent-skill.js';
 import type { AgentSkill } from '../api/v1alpha1/agent-skill.js';
@@ -177,7 +177,7 @@ function contentsOf({ files = [], removeFiles = [] }: SkillInput): Map<string, B
   return contents;
 }
 
-/** What a new skill must have, and its files; asked before the agent is looked up (tools.md 1, order of checks). */
+/** What a new skill must have, and its files; asked before the agent is looked up. */
 function specToCreate(input: CheckedInput) {
   const texts = textsToCreate('skill', ['name', 'description', 'body'], input);
   return { ...texts, ...packedFiles(new Map(), input, texts.body) };

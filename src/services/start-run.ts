@@ -1,6 +1,6 @@
 /**
  * A run starts in exactly one way, whoever asks: one create of an AgentRun whose name is chosen before the call, so that
- * a repeated create is harmless and an unclear answer can be checked by one read (DESIGN principles 2 and 4).
+ * a repeated create is harmless and an unclear answer can be checked by one read.
  */
 import { createHash } from 'node:crypto';
 import { gzipSync } from 'node:zlib';
@@ -150,7 +150,7 @@ function buildRun(deps: StartRunDeps, request: StartRunRequest): AgentRun {
   const namespace = boxNamespace(agent.box);
   const last = request.sessionId === undefined ? undefined : deps.lastOfSession(namespace, request.sessionId);
   const now = deps.clock.now();
-  // Runs of a session are ordered by createdAt, also when two replicas' clocks differ (DESIGN 3).
+  // Runs of a session are ordered by createdAt, also when two replicas' clocks differ.
   const createdAtMs = last === undefined ? now : Math.max(now, Date.parse(last) + 1);
   return {
     apiVersion: API_VERSION,

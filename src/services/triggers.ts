@@ -1,4 +1,4 @@
-/** Triggers as the tools show, write and rotate them (spec 2, 4.2.4; tools.md 2). */
+/** Triggers as the tools show, write and rotate them (spec 2, 4.2.4). */
 import type { Keyring } from '../api/keyring.js';
 import { ANNOTATION_REQUESTED_BY } from '../api/labels.js';
 import { totalsOf } from '../api/totals.js';
@@ -34,7 +34,7 @@ export function listTriggerSummaries(deps: Pick<ScopeDeps, 'caches'>, agent: Age
   }));
 }
 
-/** Exact: folded base + live runs (DESIGN 3), never a counter in the request path. */
+/** Exact: folded base + live runs, never a counter in the request path. */
 function firesOf({ caches }: Pick<ScopeDeps, 'caches'>, trigger: TriggerView) {
   const live = caches.AgentRun.byIndex(INDEX.runsOfTrigger, trigger.uid);
   const totals = totalsOf(trigger.folded, trigger.folding, live);
@@ -165,7 +165,7 @@ export async function rotateTriggerToken(deps: TriggerDeps, caller: Caller, id: 
   return { slug: trigger.slug, url: urlOf(deps, agent, trigger), ...unconfirmedNote(confirmed) };
 }
 
-/** A revoking call that not every replica has confirmed says so (DESIGN 4, Write barrier). */
+/** A revoking call that not every replica has confirmed says so. */
 export function unconfirmedNote(confirmed: boolean): { note?: string } {
   if (confirmed) return {};
   return {

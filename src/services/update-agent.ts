@@ -1,4 +1,4 @@
-/** Changing and deleting agents (spec 4.2, 4.2.3; tools.md 2). */
+/** Changing and deleting agents (spec 4.2, 4.2.3). */
 import { isSlug } from '../api/names.js';
 import { Agents } from '../api/v1alpha1/agent.js';
 import type { Agent } from '../api/v1alpha1/agent.js';
@@ -91,7 +91,7 @@ function replacing(field: string, wanted: unknown): unknown {
 
 /**
  * The result of delete_agent. The agent is gone for every tool and URL when this answers; its runs, triggers, schedules,
- * skills and notes are removed behind it by the controller, after they are counted (DESIGN 3).
+ * skills and notes are removed behind it by the controller, after they are counted.
  */
 export async function deleteAgent(deps: ChangeAgentDeps, caller: Caller, id: string) {
   const agent = await findAgent(deps, caller, id);

@@ -1,7 +1,7 @@
 /**
- * What an API pod keeps of each object: projections of a few hundred bytes (performance: no payloads, no transcripts, no
+ * What an API pod keeps of each object: projections of a few hundred bytes (no payloads, no transcripts, no
  * managedFields). An object that is being deleted stays in the cache with `deleting` true and counts as gone for every
- * tool and URL (tools.md 1).
+ * tool and URL.
  */
 import { ANNOTATION_CREATED_AT, ANNOTATION_MANAGED_BY } from '../api/labels.js';
 import { uncountedInstallOf } from '../api/install-count.js';
@@ -64,7 +64,7 @@ export interface AgentView extends View {
   inactiveReason: string | undefined;
   /** Slugs, as they stand in the spec. */
   connectors: readonly string[];
-  /** Names and hosts of the agent's Secret, as the gateway saw them (DESIGN 4). */
+  /** Names and hosts of the agent's Secret, as the gateway saw them. */
   presentSecrets: readonly string[];
   secretHosts: readonly string[];
   gitOps: boolean;
@@ -119,7 +119,7 @@ export interface TriggerView extends View {
   keyId: string | undefined;
   dedupeHeader: string | undefined;
   gitOps: boolean;
-  /** Runs that are no longer in the cluster, and those counted already but maybe still visible (DESIGN 3). */
+  /** Runs that are no longer in the cluster, and those counted already but maybe still visible. */
   folded: FoldedTotals | undefined;
   folding: readonly string[] | undefined;
 }
@@ -187,7 +187,7 @@ export interface RunView extends View {
   claimed: boolean;
   /** What the run asked for at its end. */
   pending: RunPending | undefined;
-  /** Stored size of the message, for the backlog budget (DESIGN 8). */
+  /** Stored size of the message, for the backlog budget. */
   inputBytes: number;
   /** How many messages get_session shows of it; undefined while it works, and when only its transcript can tell. */
   messages: number | undefined;
@@ -234,7 +234,7 @@ const GITOPS_MARKS = [
   'helm.toolkit.fluxcd.io/name',
 ];
 
-/** Whether the object's source of truth is a repository: then our tools do not change it (tools.md 1). */
+/** Whether the object's source of truth is a repository: then our tools do not change it. */
 export function isGitOps(meta: ObjectMeta): boolean {
   if (meta.annotations?.[ANNOTATION_MANAGED_BY] === 'gitops') return true;
   return GITOPS_MARKS.some((mark) => meta.annotations?.[mark] !== undefined || meta.labels?.[mark] !== undefined);

@@ -1,6 +1,7 @@
 /**
- * After a write, every API pod knows it before the answer goes out (DESIGN 4, Write barrier): the next call of any client
+ * After a write, every API pod knows it before the answer goes out: the next call of any client
  * sees it on every replica, and a rotated URL or a disabled trigger is dead everywhere.
+ * See docs/architecture.md#write-barrier.
  */
 import type { Pod } from '../kube/core-types.js';
 import type { Cache, Informer } from '../kube/types.js';

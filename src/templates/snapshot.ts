@@ -1,6 +1,6 @@
 /**
  * What a template keeps of an agent, and the one mapping between it and the kinds: a snapshot never holds memory, secrets,
- * runs, tokens or counts (DESIGN 6).
+ * runs, tokens or counts.
  */
 import { z } from 'zod';
 import { AgentScheduleSpec } from '../api/v1alpha1/agent-schedule.js';

@@ -1,6 +1,6 @@
 /**
  * Events of a run as the content of one AgentRunChunk: JSON lines, gzip, base64. Knows the bounds of one chunk
- * (DESIGN 3: 128 KiB stored, 1 MiB inflated) and how to make any list of events fit them; knows no API.
+ * (128 KiB stored, 1 MiB inflated) and how to make any list of events fit them; knows no API.
  */
 import { createHash } from 'node:crypto';
 import { promisify } from 'node:util';

@@ -1,7 +1,8 @@
 /**
  * The transcript of one run while it is written: which events are stored, and what still fits. Idempotent by event
- * sequence (DESIGN 4, Reports); bounds of DESIGN 3: 24 chunks and 4 MiB inflated a run, of which the last two chunks
+ * sequence; bounds: 24 chunks and 4 MiB inflated a run, of which the last two chunks
  * and 1 MiB are kept for the closing messages and the output, so that a session always resumes.
+ * See docs/architecture.md#transcripts.
  */
 import { createHash } from 'node:crypto';
 import { MAX_CHUNKS, MAX_TRANSCRIPT_INFLATED_BYTES } from '../api/v1alpha1/agent-run-chunk.js';

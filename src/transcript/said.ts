@@ -1,4 +1,4 @@
-/** What was said in a run, as conversations show it (reference tools.md 4, get_session), and how many messages that is. */
+/** What was said in a run, as conversations show it (get_session), and how many messages that is. */
 import { isTerminal } from '../api/run-status.js';
 import type { AgentRun } from '../api/v1alpha1/agent-run.js';
 import type { RunEvent } from '../protocol/run.js';

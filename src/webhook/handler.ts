@@ -1,6 +1,7 @@
 /**
- * One call of a trigger URL, in the order of DESIGN 4 ("Webhook fire"). Up to the check of the method every refusal is
+ * One call of a trigger URL, in a fixed order. Up to the check of the method every refusal is
  * the same 404 after the same work, so that nobody learns which agents and triggers exist.
+ * See docs/architecture.md#webhook.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AgentRef } from '../api/names.js';
@@ -30,7 +31,7 @@ export interface TriggerTarget extends FireableTrigger {
 }
 
 export interface WebhookDeps extends FireDeps {
-  /** From the caches without a request; live only while a watch is behind (DESIGN 4, Write barrier). */
+  /** From the caches without a request; live only while a watch is behind. */
   triggers: { find(agent: AgentRef, slug: string, signal: AbortSignal): Promise<TriggerTarget | undefined> };
   /** One HMAC a call, also for a trigger that does not exist. */
   tokenMatches(check: TokenCheck, presented: string): boolean;
@@ -95,7 +96,7 @@ async function judge(request: IncomingMessage, deps: WebhookDeps): Promise<Verdi
   const path = parseTriggerPath(splitUrl(request.url ?? '').path);
   const found = await authorize(path, deps);
   if ('trigger' in found) return forMethod(found.trigger, method);
-  // No trigger accepts any other method, so this answer tells nothing about the URL (tools.md 5).
+  // No trigger accepts any other method, so this answer tells nothing about the URL.
   if ((TRIGGER_METHODS as readonly string[]).includes(method)) return found;
   return { outcome: 'method', reply: methodNotAllowed(method, TRIGGER_METHODS) };
 }

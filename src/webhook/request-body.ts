@@ -1,4 +1,4 @@
-/** Reads the body of a call to its end, so that a sender that writes first and reads then gets our answer (tools.md 5). */
+/** Reads the body of a call to its end, so that a sender that writes first and reads then gets our answer. */
 import type { IncomingMessage } from 'node:http';
 import type { Clock } from '../runtime/clock.js';
 

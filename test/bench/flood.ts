@@ -1,6 +1,6 @@
 /**
  * A caller without mercy: hits of bodies that cannot be compressed on the trigger of an agent that starts nothing, so that
- * all that is accepted stays. The backlog budget of DESIGN 8 has to keep etcd small, and other Boxes unharmed.
+ * all that is accepted stays. The backlog budget has to keep etcd small, and other Boxes unharmed.
  */
 import { randomBytes } from 'node:crypto';
 import { Agent as HttpAgent, request } from 'undici';

@@ -1,5 +1,5 @@
 /**
- * Webhooks against raw creates of the same object on the same API server, in turns (DESIGN 4: an accepted hit is one
+ * Webhooks against raw creates of the same object on the same API server, in turns (an accepted hit is one
  * create). Controller and gateway are stopped, so that nothing works on the runs meanwhile.
  */
 import { AgentRuns } from '../../src/api/v1alpha1/agent-run.js';
@@ -15,7 +15,7 @@ const LEVELS = [
   { atOnce: 16, agent: 'bob' },
   { atOnce: 64, agent: 'cleo' },
 ];
-/** Of one phase; all phases together stay below the backlog budgets of agents, Boxes and the installation (DESIGN 8). */
+/** Of one phase; all phases together stay below the backlog budgets of agents, Boxes and the installation. */
 const REQUESTS = 350;
 const WARM_UP = 50;
 /** Raw creates and the first hits go to Boxes of their own: their runs take no place in the budget of the hits. */

@@ -1,4 +1,4 @@
-/** Tools that start a run respect the stated budget of waiting and working runs (DESIGN 8), with an error that says so. */
+/** Tools that start a run respect the stated budget of waiting and working runs, with an error that says so. */
 import { McpHarness } from '../builders/mcp-harness.js';
 
 const AGENT = 'acme-box.greeter';

@@ -1,4 +1,4 @@
-/** What a session waits for, as every tool shows it (reference tools.md 2): the same record, until a message answers it. */
+/** What a session waits for, as every tool shows it: the same record, until a message answers it. */
 import { McpHarness } from '../builders/mcp-harness.js';
 import { AgentRuns } from '../../src/api/v1alpha1/agent-run.js';
 import type { AgentRun } from '../../src/api/v1alpha1/agent-run.js';

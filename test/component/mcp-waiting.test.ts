@@ -1,4 +1,4 @@
-/** Calls that wait for a run: no polling, heartbeats, clients that go away, SIGTERM (spec 4.2.7; DESIGN 4). */
+/** Calls that wait for a run: no polling, heartbeats, clients that go away, SIGTERM (spec 4.2.7). */
 import { createServer, request as httpRequest } from 'node:http';
 import type { ClientRequest, Server } from 'node:http';
 import type { AddressInfo } from 'node:net';

@@ -1,4 +1,4 @@
-/** Agents that call agents, through the real runner and the real gateway (DESIGN 4). */
+/** Agents that call agents, through the real runner and the real gateway. */
 import { AgentRuns, type AgentRun } from '../../src/api/v1alpha1/agent-run.js';
 import { AgentSpec, Agents } from '../../src/api/v1alpha1/agent.js';
 import { runPath } from '../../src/protocol/run.js';

@@ -1,4 +1,4 @@
-/** Calls that a person must approve, through the real runner and the real gateway (DESIGN 4, Questions and approvals). */
+/** Calls that a person must approve, through the real runner and the real gateway. */
 import { AgentMemories } from '../../src/api/v1alpha1/agent-memory.js';
 import { runPath } from '../../src/protocol/run.js';
 import { PodWorld } from '../builders/pod-world.js';

@@ -1,4 +1,4 @@
-/** MCP servers and connectors inside runs: the real runner, the real gateway, and MCP servers on loopback (DESIGN 4). */
+/** MCP servers and connectors inside runs: the real runner, the real gateway, and MCP servers on loopback. */
 import { AgentSpec, Agents } from '../../src/api/v1alpha1/agent.js';
 import { ConnectorSpec, Connectors } from '../../src/api/v1alpha1/connector.js';
 import { Secrets } from '../../src/kube/core-types.js';

@@ -1,4 +1,4 @@
-/** Notes and skills of an agent, through the real runner and the real gateway (DESIGN 4, Memory and files). */
+/** Notes and skills of an agent, through the real runner and the real gateway. */
 import { AgentMemories } from '../../src/api/v1alpha1/agent-memory.js';
 import { AgentSkills } from '../../src/api/v1alpha1/agent-skill.js';
 import { AgentSpec, Agents } from '../../src/api/v1alpha1/agent.js';

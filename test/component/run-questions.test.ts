@@ -1,4 +1,4 @@
-/** Questions of an agent, through the real runner and the real gateway (DESIGN 4, Questions and approvals). */
+/** Questions of an agent, through the real runner and the real gateway. */
 import { PodWorld } from '../builders/pod-world.js';
 import { temporaryDirectories } from '../builders/workspace.js';
 

@@ -1,4 +1,4 @@
-/** What an agent changes about itself, through the real runner and the real gateway (spec 2; DESIGN 4, Trust of a run). */
+/** What an agent changes about itself, through the real runner and the real gateway (spec 2). */
 import { AgentSkills } from '../../src/api/v1alpha1/agent-skill.js';
 import { Agents } from '../../src/api/v1alpha1/agent.js';
 import { unpackFiles } from '../../src/skills/archive.js';

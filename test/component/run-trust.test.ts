@@ -1,4 +1,4 @@
-/** What a Box lets runs from outside do that outlives them, kept by the gateway at every call (DESIGN 4, Trust of a run). */
+/** What a Box lets runs from outside do that outlives them, kept by the gateway at every call. */
 import { AgentMemories } from '../../src/api/v1alpha1/agent-memory.js';
 import { AgentRuns } from '../../src/api/v1alpha1/agent-run.js';
 import { AgentSpec, Agents } from '../../src/api/v1alpha1/agent.js';

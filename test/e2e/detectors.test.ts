@@ -1,5 +1,5 @@
 /**
- * Every way to hang or to vanish that a real cluster can be brought to (DESIGN 4, Bounds), read as an operator reads it at
+ * Every way to hang or to vanish that a real cluster can be brought to, read as an operator reads it at
  * night: `kubectl get agentruns` names the reason, `kubectl describe` says what happened and what to do.
  */
 import { jest } from '@jest/globals';

@@ -1,5 +1,5 @@
 /**
- * The network of a Box in real pods (DESIGN 7, Egress). What is right depends on the cluster: the condition NetworkEnforced
+ * The network of a Box in real pods. What is right depends on the cluster: the condition NetworkEnforced
  * says which of the two cases this is, and the pods of real runs must agree with it.
  */
 import { jest } from '@jest/globals';

@@ -1,6 +1,6 @@
 /**
  * The admission policies of the chart on a real API server. The user here has every right in the namespace: what is
- * refused is refused by a policy, not by a missing role (DESIGN 7).
+ * refused is refused by a policy, not by a missing role.
  */
 import { findTools } from '../builders/kubectl.js';
 import type { CommandResult } from '../builders/kubectl.js';

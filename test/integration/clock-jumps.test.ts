@@ -1,6 +1,6 @@
 /**
  * The controller process, twice, on a real API server, while the clocks of their nodes jump by hours: a suspended machine, a
- * wrong time server. Runs, schedules, retention and the Lease are at work; the time that counts is the API server's (DESIGN 4, Bounds).
+ * wrong time server. Runs, schedules, retention and the Lease are at work; the time that counts is the API server's.
  */
 import { Registry } from 'prom-client';
 import { findCondition, isTrue } from '../../src/api/conditions.js';

@@ -1,6 +1,6 @@
 /**
  * What the three processes ask of the API server, counted request by request: nothing while nothing happens, whatever is
- * looked at again, and for a run what DESIGN 4 says and no more.
+ * looked at again, and for a run what its state needs and no more.
  */
 import { AgentMemories } from '../../src/api/v1alpha1/agent-memory.js';
 import { AgentRuns } from '../../src/api/v1alpha1/agent-run.js';

@@ -1,4 +1,4 @@
-/** A flood of large bodies on one trigger keeps to the budget of its agent, and harms nobody else (DESIGN 8). */
+/** A flood of large bodies on one trigger keeps to the budget of its agent, and harms nobody else. */
 import { runFlood } from '../bench/flood.js';
 
 /** Some 650 fit into the budget. */

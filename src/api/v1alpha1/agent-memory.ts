@@ -3,7 +3,7 @@ import { AGE_COLUMN, defineResource, dnsLabelName, immutableSpecField } from '..
 import type { Resource } from '../meta.js';
 import { Timestamp } from './common.js';
 
-/** Limits of memory (DESIGN 3): bytes of a note, notes of an agent. */
+/** Limits of memory: bytes of a note, notes of an agent. */
 export const MAX_MEMORY_BYTES = 2048;
 export const MAX_MEMORIES = 500;
 

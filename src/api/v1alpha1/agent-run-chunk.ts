@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { AGE_COLUMN, defineResource } from '../define-resource.js';
 import type { Resource } from '../meta.js';
 
-/** Bounds of a transcript (DESIGN 3): stored and inflated bytes of a chunk, chunks and inflated bytes of a run. */
+/** Bounds of a transcript: stored and inflated bytes of a chunk, chunks and inflated bytes of a run. */
 export const MAX_CHUNK_STORED_BYTES = 128 * 1024;
 export const MAX_CHUNK_INFLATED_BYTES = 1024 * 1024;
 export const MAX_CHUNKS = 24;

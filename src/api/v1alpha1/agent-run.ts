@@ -16,7 +16,7 @@ export const MAX_INLINE_MESSAGE_BYTES = 4 * 1024;
 /** `status.output` holds at most this many bytes; the transcript holds all of it. */
 export const MAX_STATUS_OUTPUT_BYTES = 8 * 1024;
 
-/** Agents that call agents: how deep, and how many children one run may have (DESIGN 4). */
+/** Agents that call agents: how deep, and how many children one run may have. */
 export const MAX_CALL_DEPTH = 3;
 export const MAX_CHILD_RUNS = 5;
 
@@ -173,7 +173,7 @@ export const RunApprovals = z
       .optional()
       .describe('The one call that was approved for this run.'),
   })
-  .describe('What a person approved (DESIGN 4, Questions and approvals).');
+  .describe('What a person approved.');
 export type RunApprovals = z.output<typeof RunApprovals>;
 
 const Allowance = z
@@ -183,7 +183,7 @@ const Allowance = z
   })
   .describe('What a run may use from its beginning.');
 
-/** The money of a run: the controller grants, the gateway asks for more (DESIGN 4, Money). */
+/** The money of a run: the controller grants, the gateway asks for more. */
 export const RunBudget = z
   .object({
     at: Timestamp.describe('When the run was admitted: it counts towards the budgets of that day and month.'),
@@ -223,10 +223,7 @@ export const AgentRunStatus = z.object({
     })
     .optional()
     .describe('Who executes the run and who serves it.'),
-  untrusted: z
-    .boolean()
-    .optional()
-    .describe('True when the run, its session or its parent came from a webhook (DESIGN 4, Trust of a run).'),
+  untrusted: z.boolean().optional().describe('True when the run, its session or its parent came from a webhook.'),
   approvals: RunApprovals.optional(),
   usage: RunUsage.optional(),
   openCall: OpenCall.optional(),

@@ -46,7 +46,7 @@ export const AgentScheduleStatus = z.object({
   nextRunAt: Timestamp.optional().describe('The next tick.'),
 });
 
-/** Starts runs of one agent by the clock (DESIGN 6). Its name is `<agent>.<slug>`. */
+/** Starts runs of one agent by the clock. Its name is `<agent>.<slug>`. */
 export const AgentSchedules = defineResource({
   kind: 'AgentSchedule',
   plural: 'agentschedules',

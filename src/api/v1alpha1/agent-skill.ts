@@ -3,7 +3,7 @@ import { AGE_COLUMN, childOfAgentName, defineResource, immutableSpecField } from
 import type { Resource } from '../meta.js';
 import { Timestamp } from './common.js';
 
-/** Limits of a skill (DESIGN 8): bytes of one file, of all files with the body, and number of files. */
+/** Limits of a skill: bytes of one file, of all files with the body, and number of files. */
 export const MAX_SKILL_FILE_BYTES = 256 * 1024;
 export const MAX_SKILL_BYTES = 1024 * 1024;
 export const MAX_SKILL_FILES = 100;

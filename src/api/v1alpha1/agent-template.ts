@@ -3,7 +3,7 @@ import { AGE_COLUMN, defineResource, dnsLabelName } from '../define-resource.js'
 import type { Resource } from '../meta.js';
 import { Conditions, Timestamp } from './common.js';
 
-/** Limits of a template version (DESIGN 3): a part is an immutable gzip piece. */
+/** Limits of a template version: a part is an immutable gzip piece. */
 export const MAX_TEMPLATE_PART_BYTES = 512 * 1024;
 export const MAX_TEMPLATE_BYTES = 8 * 1024 * 1024;
 const MAX_PARTS = 32;
@@ -66,7 +66,7 @@ export const AgentTemplateStatus = z.object({
     .describe('First agents of the installs that were counted last, so that none is counted twice.'),
 });
 
-/** A packaged set of agents: a draft and published versions (spec 1.7, tools.md). */
+/** A packaged set of agents: a draft and published versions (spec 1.7). */
 export const AgentTemplates = defineResource({
   kind: 'AgentTemplate',
   plural: 'agenttemplates',

@@ -6,7 +6,7 @@ import { BUDGET_RULES, Budgets, Conditions, FoldedTotals, Folding, Provider } fr
 const seconds = (fallback: number, max: number, text: string) =>
   z.int().min(1).max(max).default(fallback).describe(`${text} Seconds.`);
 
-/** Every way to hang has a bound (DESIGN 4); a run that meets one ends or returns to the queue with a named reason. */
+/** Every way to hang has a bound; a run that meets one ends or returns to the queue with a named reason. */
 export const RunBounds = z
   .object({
     executionSeconds: seconds(1800, 86_400, 'Longest execution of a run, counted from its claim.'),
@@ -42,7 +42,7 @@ const vendorAddress = (example: string) =>
     .optional()
     .describe('Where this vendor is.');
 
-/** Where the vendors are for one Box (DESIGN 4, Model gateway): a private endpoint, or a proxy that all calls must take. */
+/** Where the vendors are for one Box: a private endpoint, or a proxy that all calls must take. */
 export const VendorAddresses = z
   .object({
     anthropic: vendorAddress('https://llm-proxy.example.com/anthropic/v1'),
@@ -81,7 +81,7 @@ export const ModelEndpoint = z
     'An OpenAI-compatible server (vLLM, Ollama, llama-server) behind provider `boxwright`, instead of `engine`.',
   );
 
-/** Exceptions from the rule that addresses which users set are public and https (DESIGN 4, MCP servers). */
+/** Exceptions from the rule that addresses which users set are public and https. */
 const TrustedHost = z
   .object({
     host: z

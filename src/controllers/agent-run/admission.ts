@@ -1,7 +1,8 @@
 /**
- * Which waiting runs get a Job now (DESIGN 4, Admission). Pure. Free places go round the Boxes by deficit round robin: in
+ * Which waiting runs get a Job now. Pure. Free places go round the Boxes by deficit round robin: in
  * its turn a Box takes as many places as its weight says, so that one with 10,000 waiting runs delays another one by its
  * weight in places and no more; inside a Box the oldest run that may start goes first.
+ * See docs/architecture.md#admission.
  */
 import type { QueueReason } from '../../api/reasons.js';
 
@@ -157,7 +158,7 @@ class BoxCursor {
   }
 }
 
-/** Order of runs: acceptance, then name (DESIGN 3). */
+/** Order of runs: acceptance, then name. */
 export function isBefore(a: WaitingRun, b: WaitingRun): boolean {
   return a.acceptedAt === b.acceptedAt ? a.key < b.key : a.acceptedAt < b.acceptedAt;
 }

@@ -1,6 +1,6 @@
 /**
  * Runs whose agent was called by another run: they are cancelled with their parent, and those that the parent waited for
- * when it ends in any way (DESIGN 4). One key for each child.
+ * when it ends in any way. One key for each child.
  */
 import { ANNOTATION_REQUESTED_BY } from '../../api/labels.js';
 import { objectKey } from '../../api/meta.js';

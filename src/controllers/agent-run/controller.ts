@@ -110,7 +110,7 @@ function watchRuns(
   ]);
 }
 
-/** A run may wait for ever; from then on somebody is told (DESIGN 4, Bounds). */
+/** A run may wait for ever; from then on somebody is told. */
 const LONG_WAIT_MS = 24 * 3_600_000;
 const WARN_AGAIN_MS = 3_600_000;
 const LOOK_AT_WAITING_MS = 60_000;

@@ -1,4 +1,4 @@
-/** Creates the Job of an admitted run. "Already exists" with our owner UID is success (DESIGN principle 3). */
+/** Creates the Job of an admitted run. "Already exists" with our owner UID is success. */
 import { Jobs } from '../../kube/core-types.js';
 import { isAlreadyExists } from '../../kube/errors.js';
 import { ownedBy } from '../../kube/owner-references.js';

@@ -1,4 +1,4 @@
-/** Every way to hang that lies with the cluster has a detector (DESIGN 4, Bounds): on whole runs, driven by the clock. */
+/** Every way to hang that lies with the cluster has a detector: on whole runs, driven by the clock. */
 import { Agents } from '../../api/v1alpha1/agent.js';
 import { AgentRuns } from '../../api/v1alpha1/agent-run.js';
 import type { AgentRun } from '../../api/v1alpha1/agent-run.js';

@@ -1,4 +1,4 @@
-/** Whether run pods get user namespaces of their own, as the field `hostUsers` of their pods (DESIGN 7). Pure. */
+/** Whether run pods get user namespaces of their own, as the field `hostUsers` of their pods. Pure. */
 import type { Box } from '../../api/v1alpha1/box.js';
 import type { NodeView } from './views.js';
 

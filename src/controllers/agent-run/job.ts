@@ -1,5 +1,5 @@
 /**
- * AgentRun + Box + settings of the installation -> the Job of the same name (DESIGN 4 and 7). Pure. The run's input is
+ * AgentRun + Box + settings of the installation -> the Job of the same name. Pure. The run's input is
  * not in it: the runner fetches it when it claims the run, so no prompt shows up in `kubectl describe`.
  */
 import { renderSlice, type Slice } from '../../api/budget.js';
@@ -92,7 +92,7 @@ export function buildJob(input: JobInput): Job {
     spec: {
       // Kueue starts the Job when its queue has room.
       ...(queue === undefined ? {} : { suspend: true }),
-      // A run is never repeated by itself (DESIGN principle 4), whatever happens to its pod.
+      // A run is never repeated by itself, whatever happens to its pod.
       backoffLimit: 0,
       podReplacementPolicy: 'Failed',
       podFailurePolicy: {

@@ -1,7 +1,8 @@
 /**
- * What a run that has a Job needs now (DESIGN 4, Bounds). Pure: everything known goes in, one decision comes out. Every
+ * What a run that has a Job needs now. Pure: everything known goes in, one decision comes out. Every
  * way to hang has a bound here; times that Kubernetes keeps are used where there are some, so that they survive a change of the
  * leader, and only the short graces are counted in memory.
+ * See docs/architecture.md#bounds.
  */
 import type { Box } from '../../api/v1alpha1/box.js';
 import { isClaimed } from '../../api/run-status.js';

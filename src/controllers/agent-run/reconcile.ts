@@ -1,5 +1,5 @@
 /**
- * One look at one run (DESIGN 4): ended -> deleted -> executed -> waiting. Each step decides with pure functions and
+ * One look at one run: ended -> deleted -> executed -> waiting. Each step decides with pure functions and
  * makes at most one write to the run's status. The gateway writes the claim, usage and the finish; whoever is first wins.
  */
 import { findCondition, isTrue } from '../../api/conditions.js';
@@ -110,7 +110,7 @@ export class RunReconciler {
     return (await this.#requireAgent(state, signal)) ?? (await this.#admit(state, signal));
   }
 
-  /** A Job is there, or was: every bound of DESIGN 4. */
+  /** A Job is there, or was: every bound of a working run. */
   async #observe(state: RunState, signal: AbortSignal): Promise<ReconcileResult | void> {
     const { run, job, pod, node, volume, terminating, uid } = state;
     const nodeGone = pod?.node !== undefined && node === undefined && !isPodEnded(pod);

@@ -8,7 +8,7 @@ import type { RunWriter } from './run-writer.js';
 import { isCounted } from './views.js';
 import type { RunView } from './views.js';
 
-/** How long the last word of the gateway on usage is waited for (DESIGN 3, Exact numbers). */
+/** How long the last word of the gateway on usage is waited for. */
 export const USAGE_WAIT_MS = 120_000;
 /** How often a deleted run of a tick asks whether its schedule has noted it. */
 const TICK_RECHECK_MS = 1_000;

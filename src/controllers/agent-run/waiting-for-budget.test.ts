@@ -1,4 +1,4 @@
-/** Runs whose budget has nothing left wait for it, and start by themselves (DESIGN 4, Admission). */
+/** Runs whose budget has nothing left wait for it, and start by themselves. */
 import type { AgentRun } from '../../api/v1alpha1/agent-run.js';
 import { AgentRuns } from '../../api/v1alpha1/agent-run.js';
 import { Agents } from '../../api/v1alpha1/agent.js';

@@ -1,7 +1,8 @@
 /**
- * AgentSchedule: fires its ticks, each exactly once whatever controllers do (DESIGN 3, Schedules). The run's name comes
+ * AgentSchedule: fires its ticks, each exactly once whatever controllers do. The run's name comes
  * from schedule and tick, so a second create meets the first; after the run is gone, `status.lastTick` remembers. Its
  * runs are counted by agent, Box and Workspace, so a schedule can go at any time and needs no finalizer.
+ * See docs/architecture.md#schedules.
  */
 import { setCondition } from '../../api/conditions.js';
 import type { ConditionInput } from '../../api/conditions.js';
@@ -40,7 +41,7 @@ export interface AgentScheduleDependencies {
   caches: { schedules: Cache<AgentSchedule>; agents: Cache<AgentView>; runs: Pick<Cache<TickRun>, 'get'> };
   /** Undefined until the keyring was read. */
   keyring: () => Keyring | undefined;
-  /** The budget that has no room for a run of this agent (DESIGN 8). */
+  /** The budget that has no room for a run of this agent. */
   backlogExceeded: FireDependencies['backlogExceeded'];
   reserve: FireDependencies['reserve'];
   metrics: ScheduleMetrics;
@@ -91,7 +92,7 @@ export function createAgentScheduleController(deps: AgentScheduleDependencies): 
   };
 }
 
-/** A key that is pinned stays (DESIGN 3): with another one a tick would have another name. */
+/** A key that is pinned stays: with another one a tick would have another name. */
 async function pinKey(deps: AgentScheduleDependencies, draft: AgentSchedule, signal: AbortSignal): Promise<StepResult> {
   const keyring = deps.keyring();
   if (keyring === undefined) return requeueAfter(KEYRING_RECHECK_MS);

@@ -1,4 +1,4 @@
-/** Starts the run of one tick, under the one name that every controller computes for it (DESIGN 3, Schedules). */
+/** Starts the run of one tick, under the one name that every controller computes for it. */
 import type { Keyring } from '../../api/keyring.js';
 import { boxOfNamespace, slugOfChildName } from '../../api/names.js';
 import type { AgentRef } from '../../api/names.js';
@@ -28,7 +28,7 @@ export interface FireDependencies {
   agents: Pick<Cache<AgentView>, 'get'>;
   runs: Pick<Cache<TickRun>, 'get'>;
   keyring: () => Keyring | undefined;
-  /** The budget that has no room for a run of this agent (DESIGN 8). */
+  /** The budget that has no room for a run of this agent. */
   backlogExceeded(agent: AgentRef): BacklogScope | undefined;
   /** Counts a run in that budget from before its create until the cache shows it. */
   reserve: ReserveRun;

@@ -1,6 +1,6 @@
 /**
  * AgentTrigger: gives the URL its secret part and says whether the trigger can start anything. It needs no finalizer:
- * its runs are counted by agent, Box and Workspace, and an owner that is gone counts as folded (DESIGN 3).
+ * its runs are counted by agent, Box and Workspace, and an owner that is gone counts as folded.
  */
 import { randomBytes } from 'node:crypto';
 import { AgentTriggers } from '../../api/v1alpha1/agent-trigger.js';
@@ -100,7 +100,7 @@ function triggerSteps(deps: AgentTriggerDependencies): readonly TriggerStep[] {
   ];
 }
 
-/** The parts of the token that are to be set; undefined when none is. A key that is pinned stays (DESIGN 3). */
+/** The parts of the token that are to be set; undefined when none is. A key that is pinned stays. */
 export function missingToken(
   spec: Pick<AgentTrigger['spec'], 'tokenId' | 'keyId'>,
   keyIds: KeyIds,

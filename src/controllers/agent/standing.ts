@@ -1,5 +1,5 @@
 /**
- * Who holds the slots and the handles of a workspace (spec 3, DESIGN 3), as pure functions: the oldest agents do. A slot
+ * Who holds the slots and the handles of a workspace (spec 3), as pure functions: the oldest agents do. A slot
  * or handle that becomes free goes to the oldest agent that waits for it.
  */
 

@@ -1,5 +1,5 @@
 /**
- * APIKey -> a key, once, in a Secret beside it (DESIGN 3). The key itself is in that Secret and nowhere else: not in
+ * APIKey -> a key, once, in a Secret beside it. The key itself is in that Secret and nowhere else: not in
  * status, logs or events. Secrets are read by name only, and only for a key that has no hash.
  */
 import { workspaceNamespace, workspaceOfNamespace } from '../../api/names.js';

@@ -1,5 +1,5 @@
 /**
- * Keeps every removed run in the cluster until the archive has it (DESIGN 8). It has workers of its own, so that a slow or
+ * Keeps every removed run in the cluster until the archive has it. It has workers of its own, so that a slow or
  * absent PostgreSQL delays deletions and nothing else. What is stored is remembered in memory only: after a restart a
  * run is stored once more, which changes nothing.
  */

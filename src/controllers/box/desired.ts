@@ -1,4 +1,4 @@
-/** Everything that stands in the namespace of a Box, as a pure function of Box and settings (DESIGN 7). */
+/** Everything that stands in the namespace of a Box, as a pure function of Box and settings. */
 import {
   GATEWAY_SERVICE_ACCOUNT,
   LABEL_BOX,

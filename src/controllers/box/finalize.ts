@@ -1,6 +1,7 @@
 /**
- * The end of a Box (DESIGN 3, "Exact numbers"): its runs, triggers and agents first, so that every run is counted while
+ * The end of a Box: its runs, triggers and agents first, so that every run is counted while
  * its owners exist; then the namespace if it is ours; then the Box is released. Nothing waits for the garbage collector.
+ * See docs/architecture.md#removing-a-run.
  */
 import { AgentMemories } from '../../api/v1alpha1/agent-memory.js';
 import { AgentRuns } from '../../api/v1alpha1/agent-run.js';

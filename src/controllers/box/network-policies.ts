@@ -1,6 +1,7 @@
 /**
- * Network rules of a Box namespace (DESIGN 7): nothing in, nothing out, except the pods of runs to the gateway and, when
+ * Network rules of a Box namespace: nothing in, nothing out, except the pods of runs to the gateway and, when
  * the Box says so, to public addresses.
+ * See docs/architecture.md#security.
  */
 import { LABEL_BOX } from '../../api/labels.js';
 import type { Box } from '../../api/v1alpha1/box.js';

@@ -1,4 +1,4 @@
-/** What to do next about the network probe of a Box, and what its report means: pure decisions (DESIGN 7, Egress). */
+/** What to do next about the network probe of a Box, and what its report means: pure decisions. */
 import type { ConditionInput } from '../../api/conditions.js';
 import { findCondition } from '../../api/conditions.js';
 import type { Box, NetworkProbe } from '../../api/v1alpha1/box.js';

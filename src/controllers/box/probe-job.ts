@@ -1,4 +1,4 @@
-/** The Job that probes the network of a Box (DESIGN 7, Egress), as a pure function, and what is kept of it. */
+/** The Job that probes the network of a Box, as a pure function, and what is kept of it. */
 import { createHash } from 'node:crypto';
 import {
   ANNOTATION_PROBED,

@@ -1,5 +1,5 @@
 /**
- * The step of a Box that lets a Job probe its network (DESIGN 7, Egress) and keeps condition NetworkEnforced. The verdict
+ * The step of a Box that lets a Job probe its network and keeps condition NetworkEnforced. The verdict
  * and what it stands on are in the status, so that another controller goes on where this one stopped.
  */
 import { findCondition } from '../../api/conditions.js';

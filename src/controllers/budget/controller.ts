@@ -1,4 +1,4 @@
-/** Answers the wishes of working runs: the gateway writes `status.budget.wanted`, this `granted` (DESIGN 4, Money). */
+/** Answers the wishes of working runs: the gateway writes `status.budget.wanted`, this `granted`. */
 import { AgentRuns, type AgentRun } from '../../api/v1alpha1/agent-run.js';
 import type { Cache, KubeApi } from '../../kube/types.js';
 import type { ControllerPart } from '../common/controller-part.js';

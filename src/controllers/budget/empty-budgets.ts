@@ -1,5 +1,5 @@
 /**
- * Budgets of a day or month that have nothing left (DESIGN 4, Admission): further runs of their owner wait. A budget is
+ * Budgets of a day or month that have nothing left: further runs of their owner wait. A budget is
  * looked at again when one of its runs ends or gives something back, when its owner changes, and when the day or month ends.
  */
 import type { Amount } from '../../api/budget.js';

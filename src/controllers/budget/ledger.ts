@@ -1,11 +1,12 @@
 /**
- * Who may spend what (DESIGN 4, Money). What a budget has left = its limit - what ended runs used - what live runs were
+ * Who may spend what. What a budget has left = its limit - what ended runs used - what live runs were
  * granted. Only the leader grants, and it remembers each grant until the caches show it, so that a lagging cache never gives
  * the same money away twice. After a restart everything is read again from runs and Jobs.
  *
  * What called agents use counts towards the slice of each run above them: grants of all of them together stay within what
  * the budgets leave to the caller. A gateway may give back what its run did not use, so that called agents can have it;
  * each return is numbered, and grants of an earlier number are void.
+ * See docs/architecture.md#budgets.
  */
 import { amountOf, countedAt, periodsOf } from '../../api/budget.js';
 import type { Allowance, Amount, Slice } from '../../api/budget.js';

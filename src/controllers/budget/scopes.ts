@@ -1,4 +1,4 @@
-/** Whose budgets limit a run: its Agent, its Box and its Workspace; and the runs whose slices it shares (DESIGN 4, Money). */
+/** Whose budgets limit a run: its Agent, its Box and its Workspace; and the runs whose slices it shares. */
 import { boxNamespace, boxOfNamespace, callersOf } from '../../api/names.js';
 import type { Slice } from '../../api/budget.js';
 import { isTerminal } from '../../api/run-status.js';

@@ -1,4 +1,4 @@
-/** Slices as pure arithmetic: what is left of limits, what a run gets first, and what it gets more (DESIGN 4, Money). */
+/** Slices as pure arithmetic: what is left of limits, what a run gets first, and what it gets more. */
 import type { Allowance, Amount } from '../../api/budget.js';
 import { formatMicroUsd, parseMicroUsd } from '../../api/money.js';
 import type { RunBudget } from '../../api/v1alpha1/agent-run.js';

@@ -1,7 +1,7 @@
 /** Counts in a status are for people: a change is written at most once in a while, however many runs come and go. */
 import type { Clock } from '../../runtime/clock.js';
 
-/** DESIGN 3: the controller mirrors counts for kubectl at most once in 5 s an owner. */
+/** The controller mirrors counts for kubectl at most once in 5 s an owner. */
 export const MIRROR_INTERVAL_MS = 5_000;
 
 /**

@@ -1,5 +1,5 @@
 /**
- * Namespaces of Boxes and Workspaces (DESIGN 3, "Namespaces"): created by us with the owner's UID. A namespace that was
+ * Namespaces of Boxes and Workspaces: created by us with the owner's UID. A namespace that was
  * there before is taken over only when an administrator annotated it `boxwright.dev/adopt=<owner>` and it holds no
  * workloads; such a namespace is never deleted by us and carries no owner reference, so nobody else deletes it either.
  */

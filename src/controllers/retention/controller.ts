@@ -1,4 +1,4 @@
-/** Retention (DESIGN 8): looks at all finished runs from time to time, and sooner when many have ended. Caches only. */
+/** Retention: looks at all finished runs from time to time, and sooner when many have ended. Caches only. */
 import { isTerminal } from '../../api/run-status.js';
 import type { Cache, KubeApi } from '../../kube/types.js';
 import type { Logger } from '../../observability/logger.js';

@@ -1,4 +1,4 @@
-/** What retention did and what it holds. Labels are the rules of DESIGN 8, never names. */
+/** What retention did and what it holds. Labels are the rules of retention, never names. */
 import { Counter, Gauge } from 'prom-client';
 import type { Registry } from 'prom-client';
 import type { ExpiryRule, RemovalRule, RetentionAction } from './plan.js';

@@ -1,6 +1,7 @@
 /**
- * Which finished runs go, and which lose their stored input and transcript (DESIGN 8, Limits and retention). Pure: finished
+ * Which finished runs go, and which lose their stored input and transcript. Pure: finished
  * runs in, actions out. Whoever was told the id of a run an hour ago still finds it, whatever the rules of number say.
+ * See docs/architecture.md#limits-and-retention.
  */
 
 /** A finished run that is not being deleted. */

@@ -1,6 +1,6 @@
 /**
  * The writes of retention. Chunks and Job are deleted by name before their run: the garbage collector is slow and only the
- * backstop (DESIGN 8). The run itself goes through its finalizer, so that it is counted before it is gone (DESIGN 3).
+ * backstop. The run itself goes through its finalizer, so that it is counted before it is gone.
  */
 import { chunkName } from '../../api/names.js';
 import { objectKey } from '../../api/meta.js';

@@ -28,7 +28,7 @@ export function storedBytesOf(run: RunView): number {
 }
 
 /**
- * What goes with the run only: a long message that stands in the object, which nobody may change (DESIGN 3). Short ones are
+ * What goes with the run only: a long message that stands in the object, which nobody may change. Short ones are
  * bounded by the number of runs.
  */
 export function fixedBytesOf(run: RunView): number {

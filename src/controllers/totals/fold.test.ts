@@ -1,5 +1,5 @@
 /**
- * Folding is exact: property tests with crashes between any two writes, two controllers and caches that lag (DESIGN 3).
+ * Folding is exact: property tests with crashes between any two writes, two controllers and caches that lag.
  * The recording API plays etcd; each round of the property is one controller that works with what an old cache shows.
  */
 import * as fc from 'fast-check';

@@ -1,11 +1,12 @@
 /**
- * Folding (DESIGN 3, Exact numbers): adds a run that is being removed to the totals of its owners, exactly once, whatever
+ * Folding: adds a run that is being removed to the totals of its owners, exactly once, whatever
  * crashes in between and however many controllers with old caches work at the same time.
  *
  * Per owner: GET the owner; GET the run live; if the run's UID is not in `folding`, write sums and UID under the
  * owner's version that was read. Why that is exact: a UID leaves `folding` only after its run is gone from etcd. The run was
  * still there after the owner was read, so if anybody had counted it before, its UID would be in what was read; if
  * anybody counts it later, the version has moved and the write answers 409, and we begin again.
+ * See docs/architecture.md#exact-numbers.
  */
 import type { Resource, ResourceType } from '../../api/meta.js';
 import { objectKey } from '../../api/meta.js';
@@ -91,7 +92,7 @@ export class Folder {
 
 /**
  * Trigger, Agent, Box and Workspace of a run; those that are known. And the runs above it, which keep sums of their own:
- * they are no part of any total, but of what the slice of each has left (DESIGN 4, Money).
+ * they are no part of any total, but of what the slice of each has left.
  */
 export function ownersOf(run: AgentRun, box: string | undefined, workspace: string | undefined): FoldOwner[] {
   const { namespace = '' } = run.metadata;

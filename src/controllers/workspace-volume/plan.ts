@@ -1,7 +1,8 @@
 /**
- * Where /workspace of an agent is (DESIGN 4, "Memory and files"). No effects; the agent controller makes the volume claim that
+ * Where /workspace of an agent is. No effects; the agent controller makes the volume claim that
  * comes out of it, and the run controller starts no run while it says `wait` or `create`: a run that wrote into a volume
  * of its own would lose its files without a word.
+ * See docs/architecture.md#memory-and-files.
  */
 import type { ObjectMeta } from '../../api/meta.js';
 import type { Box } from '../../api/v1alpha1/box.js';

@@ -1,4 +1,4 @@
-/** What a run can do beyond shell and files, and what its agent is told about it at the claim (DESIGN 4). */
+/** What a run can do beyond shell and files, and what its agent is told about it at the claim. */
 import type { AgentRun } from '../../api/v1alpha1/agent-run.js';
 import type { Cache } from '../../kube/types.js';
 import { AGENT_TOOLS, type AgentToolName } from '../../protocol/agent-tools.js';

@@ -1,7 +1,7 @@
 /**
- * list_agents and call_agent: agents that call agents of their Box (DESIGN 4). The called agent's run is a child of the
+ * list_agents and call_agent: agents that call agents of their Box. The called agent's run is a child of the
  * caller's: at most three deep, never an agent that is at work above, at most five of one run. It shares the caller's budgets, and
- * the stated budget of waiting and working runs holds for it as for any other (DESIGN 8).
+ * the stated budget of waiting and working runs holds for it as for any other.
  */
 import { createHash } from 'node:crypto';
 import { boxOfNamespace, callersOf } from '../../api/names.js';

@@ -5,7 +5,7 @@ import type { ClaimInput } from '../runs/claim-inputs.js';
 import type { AgentView, BoxView } from '../views.js';
 import { proposes } from './trust.js';
 
-/** What the run may not do unasked; what one from outside changes about its agent is a proposal where the Box says so (DESIGN 4, Trust of a run). */
+/** What the run may not do unasked; what one from outside changes about its agent is a proposal where the Box says so. */
 export function policyOf(
   run: Pick<AgentRun, 'status'>,
   agent: AgentView,

@@ -32,7 +32,7 @@ export function refusal(error: string): ToolAnswer {
   return { result: { error }, isError: true };
 }
 
-/** Whether the run came from outside (DESIGN 4, Trust of a run). */
+/** Whether the run came from outside. */
 export function isUntrusted({ status }: Pick<AgentRun, 'status'>): boolean {
   return status?.untrusted === true;
 }

@@ -1,4 +1,7 @@
-/** What a run from outside may do that outlives it: the setting of its Box (DESIGN 4, Trust of a run). Pure. */
+/**
+ * What a run from outside may do that outlives it: the setting of its Box. Pure.
+ * See docs/architecture.md#trust.
+ */
 import type { AgentRun } from '../../api/v1alpha1/agent-run.js';
 import { AGENT_TOOLS, type AgentToolName } from '../../protocol/agent-tools.js';
 import type { BoxView } from '../views.js';

@@ -1,4 +1,7 @@
-/** From a bearer token to the run that it may act for: token -> pod -> Job -> AgentRun, by UIDs (DESIGN 4, Reports). */
+/**
+ * From a bearer token to the run that it may act for: token -> pod -> Job -> AgentRun, by UIDs.
+ * See docs/architecture.md#run-reports-and-ownership.
+ */
 import type { Slice } from '../../api/budget.js';
 import { AgentRuns, type AgentRun } from '../../api/v1alpha1/agent-run.js';
 import { objectKey, type KubeObject, type ResourceType } from '../../api/meta.js';

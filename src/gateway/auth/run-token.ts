@@ -1,6 +1,6 @@
 /**
  * What a run token says about itself, without trusting it: enough to turn random and foreign tokens away before anything
- * is asked of the API server (DESIGN 4, Reports). Only a TokenReview makes these claims true.
+ * is asked of the API server. Only a TokenReview makes these claims true.
  */
 import { z } from 'zod';
 import { RUN_TOKEN_AUDIENCE, RUNNER_SERVICE_ACCOUNT } from '../../api/labels.js';

@@ -1,6 +1,6 @@
 /**
  * Asks the API server whether a token is genuine, as seldom as possible: answers are kept 30 s by digest, equal questions
- * share one call, and a pod whose unknown tokens keep failing must wait (DESIGN 4, Reports).
+ * share one call, and a pod whose unknown tokens keep failing must wait.
  */
 import { createHash } from 'node:crypto';
 import { RUN_TOKEN_AUDIENCE } from '../../api/labels.js';

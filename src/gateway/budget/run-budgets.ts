@@ -1,6 +1,7 @@
 /**
- * Keeps a run within what it was granted (DESIGN 4, Money): before each model call there must be room for the most that it
+ * Keeps a run within what it was granted: before each model call there must be room for the most that it
  * can use. Near the end of the grant it asks the controller for more, and waits for the answer.
+ * See docs/architecture.md#budgets.
  */
 import { formatMicroUsd, parseMicroUsd } from '../../api/money.js';
 import { isTerminal } from '../../api/run-status.js';

@@ -1,5 +1,5 @@
 /**
- * Which credentials each agent has (DESIGN 4): the gateway, the only process that may read them, tells the names of the keys
+ * Which credentials each agent has: the gateway, the only process that may read them, tells the names of the keys
  * and the hosts in the agent's status. Every replica does it; a status that is right already is not written.
  */
 import {

@@ -1,4 +1,4 @@
-/** The gateway's certificate, from the Secret that the controller makes with our own CA (DESIGN 7). */
+/** The gateway's certificate, from the Secret that the controller makes with our own CA. */
 import { Secrets } from '../../kube/core-types.js';
 import type { KubeApi, ObjectRef } from '../../kube/types.js';
 

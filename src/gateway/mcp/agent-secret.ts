@@ -1,5 +1,5 @@
 /**
- * Secret `<agent>-secrets`, read for each use and kept nowhere (DESIGN 4): what its references stand for, when the Secret
+ * Secret `<agent>-secrets`, read for each use and kept nowhere: what its references stand for, when the Secret
  * says that they may be used so. Values appear in no message.
  */
 import {

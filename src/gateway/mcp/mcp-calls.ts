@@ -1,6 +1,7 @@
 /**
- * Messages of runs to the MCP servers of their agents (DESIGN 4): only for a run that this pod serves, only to a server
+ * Messages of runs to the MCP servers of their agents: only for a run that this pod serves, only to a server
  * that its agent has now, with a person's approval where the agent needs one. Address and credentials stay here.
+ * See docs/architecture.md#mcp-servers-and-connectors.
  */
 import { hostOf, referencesOf } from '../../api/credentials.js';
 import type { Cache } from '../../kube/types.js';

@@ -1,4 +1,4 @@
-/** Keeps credentials that a server was shown from coming back in what it says: a run pod holds none (DESIGN 2.6). Pure. */
+/** Keeps credentials that a server was shown from coming back in what it says: a run pod holds none. Pure. */
 
 /** A shorter text stands in answers by chance. */
 const LEAST_LENGTH = 8;

@@ -1,5 +1,5 @@
 /**
- * One message to an MCP server and what it answers (DESIGN 4). Addresses were set by users and servers are hostile: the
+ * One message to an MCP server and what it answers. Addresses were set by users and servers are hostile: the
  * dialer checks the address, no redirect is followed, time and size are bounded, and only JSON-RPC goes back.
  */
 import { AddressRefusedError } from '../../net/dial.js';

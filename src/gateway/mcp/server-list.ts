@@ -1,4 +1,4 @@
-/** The MCP servers of an agent: those that people gave it, and its connectors (DESIGN 4). Pure. */
+/** The MCP servers of an agent: those that people gave it, and its connectors. Pure. */
 import type { Cache } from '../../kube/types.js';
 import type { AgentView, ConnectorView } from '../views.js';
 

@@ -38,7 +38,7 @@ export class ModelCallInFlight implements CallInFlight {
     this.#open = undefined;
   }
 
-  /** Nobody will know what was used: the reservation is charged (DESIGN 4, Money). */
+  /** Nobody will know what was used: the reservation is charged. */
   lost(): void {
     if (this.#open === undefined) return;
     this.#served.usage = addCall(this.#served.usage, { ...this.#open, unanswered: true });

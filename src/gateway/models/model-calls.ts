@@ -1,6 +1,7 @@
 /**
- * Model calls of runs (DESIGN 4, Model gateway): only for a run that this pod serves, one at a time, within the step limit
+ * Model calls of runs: only for a run that this pod serves, one at a time, within the step limit
  * and its budget; what they use is counted here and not in the pod.
+ * See docs/architecture.md#model-calls.
  */
 import type { AgentRun } from '../../api/v1alpha1/agent-run.js';
 import type { Cache } from '../../kube/types.js';
@@ -21,7 +22,7 @@ import type { AnswerSink } from './answer-sink.js';
 import { ModelCallInFlight } from './call-in-flight.js';
 import { callScripted } from './scripted-calls.js';
 
-/** The provider whose models are what the Box configures (DESIGN 5). */
+/** The provider whose models are what the Box configures. */
 const OWN_PROVIDER = 'boxwright';
 
 export interface ModelCallsOptions {

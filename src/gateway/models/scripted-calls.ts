@@ -1,4 +1,4 @@
-/** Calls of the scripted engine (DESIGN 5): no network, no key, and a price of 0. */
+/** Calls of the scripted engine: no network, no key, and a price of 0. */
 import type { Clock } from '../../runtime/clock.js';
 import { sleep } from '../../runtime/clock.js';
 import type { Ask } from '../budget/run-budgets.js';

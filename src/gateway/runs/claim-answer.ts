@@ -41,7 +41,7 @@ export function basePathOf(provider: string): string {
   return `/gateway/${provider}/${isVendor(provider) ? VENDORS[provider].version : 'v1'}`;
 }
 
-/** Everything that the runner needs (DESIGN 4). `run` is the claimed run. */
+/** Everything that the runner needs. `run` is the claimed run. */
 export function answerOf(run: AgentRun, input: ClaimInput): ClaimAnswer {
   const { agent, box } = input;
   const claim = run.status?.claim;

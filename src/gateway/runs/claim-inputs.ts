@@ -23,7 +23,7 @@ export interface ClaimInput {
   box: BoxView;
   message: string;
   history: TranscriptMessage[];
-  /** Whether the run, or one before it in its session, came from outside (DESIGN 4, Trust of a run). */
+  /** Whether the run, or one before it in its session, came from outside. */
   untrusted: boolean;
   /** Set when the message answers what the session waits for. */
   resume?: Resume;

@@ -1,6 +1,6 @@
 /**
  * The claim of a run by its pod: a compare-and-swap on the status, answered with the whole input of the run. The same pod
- * gets the same answer again; another pod 409; an ended run 410 (DESIGN 4, Reports).
+ * gets the same answer again; another pod 409; an ended run 410.
  */
 import { formatMicroUsd } from '../../api/money.js';
 import { claimedStatus, isTerminal } from '../../api/run-status.js';

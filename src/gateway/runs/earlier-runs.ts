@@ -1,6 +1,6 @@
 /**
- * The runs of a session before a run, wherever they are: in the cluster, or in the archive after retention removed them
- * (DESIGN 8). An archive that cannot be reached never holds up a run: it then begins without the runs that are only there.
+ * The runs of a session before a run, wherever they are: in the cluster, or in the archive after retention removed them.
+ * An archive that cannot be reached never holds up a run: it then begins without the runs that are only there.
  */
 import { sessionIdOf } from '../../api/names.js';
 import type { AgentRun } from '../../api/v1alpha1/agent-run.js';

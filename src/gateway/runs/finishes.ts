@@ -164,7 +164,7 @@ export class RunFinisher {
 }
 
 /**
- * The status holds a short output whole; a long one must be in the transcript (DESIGN 3). The time of the event does not
+ * The status holds a short output whole; a long one must be in the transcript. The time of the event does not
  * come from a clock: the same finish must give the same event when it is repeated.
  */
 function withOutput(request: FinishRequest, log: TranscriptLog, claimedAt: string): RunEvent[] {

@@ -1,4 +1,4 @@
-/** The conversation before a run: messages of the earlier runs of its session, oldest first (DESIGN 3). */
+/** The conversation before a run: messages of the earlier runs of its session, oldest first. */
 import type { AgentRun } from '../../api/v1alpha1/agent-run.js';
 import type { RunEvent, TranscriptMessage } from '../../protocol/run.js';
 import type { Transcript } from '../../transcript/chunk-store.js';

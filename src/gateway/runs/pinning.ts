@@ -1,6 +1,7 @@
 /**
- * Which gateway pod serves a run (DESIGN 4, Reports): the one in its claim. Others send the caller there, unless that pod
+ * Which gateway pod serves a run: the one in its claim. Others send the caller there, unless that pod
  * is gone, unready or being deleted; then one of them takes over by compare-and-swap with the next epoch.
+ * See docs/architecture.md#run-reports-and-ownership.
  */
 import { isTerminal } from '../../api/run-status.js';
 import type { AgentRun } from '../../api/v1alpha1/agent-run.js';

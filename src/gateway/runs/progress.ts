@@ -4,7 +4,7 @@ import type { Clock } from '../../runtime/clock.js';
 import type { RunStore } from './run-store.js';
 import { transcriptOf, withUsage, type ServedRun } from './served-runs.js';
 
-/** A crash loses at most the usage of this time; a shorter run causes no write (DESIGN 4). */
+/** A crash loses at most the usage of this time; a shorter run causes no write. */
 const PROGRESS_MS = 5_000;
 
 export interface ProgressOptions {

@@ -1,4 +1,4 @@
-/** Reports and heartbeats of a run: idempotent by (run, seq); cancel rides back on the answers (DESIGN 4, Reports). */
+/** Reports and heartbeats of a run: idempotent by (run, seq); cancel rides back on the answers. */
 import { isTerminal } from '../../api/run-status.js';
 import type { AgentRun } from '../../api/v1alpha1/agent-run.js';
 import type { EventsAnswer, EventsRequest } from '../../protocol/run.js';

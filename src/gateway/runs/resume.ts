@@ -1,6 +1,7 @@
 /**
- * How a run goes on that answers what its session waits for (DESIGN 4, Questions and approvals; reference tools.md 2):
+ * How a run goes on that answers what its session waits for:
  * the message of the run becomes the result of the call that was left open. Pure.
+ * See docs/architecture.md#questions-and-approvals.
  */
 import type { RunPending } from '../../api/v1alpha1/agent-run.js';
 import type { TranscriptMessage } from '../../protocol/run.js';

@@ -1,6 +1,7 @@
 /**
  * AgentRuns as this process knows them: the informer's view, overlaid with the answers of own writes until the watch
- * brings them. All status writes of the gateway go through here: each names the version that it saw (DESIGN principle 7).
+ * brings them. All status writes of the gateway go through here: each names the version that it saw.
+ * See docs/architecture.md#status-ownership.
  */
 import { objectKey } from '../../api/meta.js';
 import { AgentRuns, type AgentRun } from '../../api/v1alpha1/agent-run.js';

@@ -1,7 +1,7 @@
 /**
- * Keeps the served runs equal to what the API server says, stores their progress, and ends runs that are silent for longer than their Box allows
- * (DESIGN 4, Bounds). The clock of a run starts anew when this process starts or takes it over, and stands still while
- * the API server cannot check tokens: a run must not pay for an outage of ours.
+ * Keeps the served runs equal to what the API server says, stores their progress, and ends runs that are silent for
+ * longer than their Box allows. The clock of a run starts anew when this process starts or takes it over, and stands
+ * still while the API server cannot check tokens: a run must not pay for an outage of ours.
  */
 import { boxOfNamespace } from '../../api/names.js';
 import { isTerminal } from '../../api/run-status.js';

@@ -1,5 +1,5 @@
 /**
- * The script of the scripted engine (DESIGN 5): directives in the last message of the person, one a line. They are read
+ * The script of the scripted engine: directives in the last message of the person, one a line. They are read
  * only from the text before a `<trigger_payload>` or `<agent_message>` block: what a caller of a webhook or another agent
  * sends can hold no directive, whatever closing tags it imitates (spec 4.3.3).
  */

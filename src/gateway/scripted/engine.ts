@@ -1,5 +1,5 @@
 /**
- * The scripted engine (DESIGN 5): a small deterministic model that needs no key and no network. It keeps no state: how
+ * The scripted engine: a small deterministic model that needs no key and no network. It keeps no state: how
  * far a script is follows from the messages after the last one of the person. What tools answer and what stands in
  * earlier messages never steers it.
  */

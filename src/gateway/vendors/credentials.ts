@@ -1,5 +1,5 @@
 /**
- * Keys of model vendors: read by name for each Box when one of its runs calls, by the gateway alone (DESIGN 4). They are in
+ * Keys of model vendors: read by name for each Box when one of its runs calls, by the gateway alone. They are in
  * memory for seconds and never leave this process but towards the vendor.
  */
 import { LABEL_CREDENTIAL } from '../../api/credentials.js';

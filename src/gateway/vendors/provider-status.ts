@@ -1,5 +1,5 @@
 /**
- * Which providers each Box can call (DESIGN 4): the gateway, the only process that may read keys, tells it in the status of the
+ * Which providers each Box can call: the gateway, the only process that may read keys, tells it in the status of the
  * Box. Every replica does it; a status that is right already is not written.
  */
 import { Provider } from '../../api/v1alpha1/common.js';

@@ -1,5 +1,5 @@
 /**
- * One model call towards a vendor (DESIGN 4, Model gateway): what may pass is checked, the key takes the place of the run
+ * One model call towards a vendor: what may pass is checked, the key takes the place of the run
  * token, the answer goes through as it comes, and what it says was used is counted here.
  */
 import type { z } from 'zod';
@@ -41,7 +41,7 @@ export interface RelayCall {
   /** The only model of this run. */
   model: string;
   inFlight: ModelCallInFlight;
-  /** Most time for the call with all its tries (DESIGN 4, Bounds). */
+  /** Most time for the call with all its tries. */
   boundSeconds: number;
   /** Fires when the runner went away or the run ended. */
   signal: AbortSignal;

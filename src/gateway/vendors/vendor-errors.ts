@@ -68,7 +68,7 @@ export function modelError(message: string): GatewayError {
   return new GatewayError(400, message, { type: 'ModelError' });
 }
 
-/** The bound of the Box came before the end of the answer (DESIGN 4, Bounds). */
+/** The bound of the Box came before the end of the answer. */
 export function callTooLong(provider: string, boundSeconds: number): GatewayError {
   const bound = `within ${boundSeconds} s (spec.bounds.modelCallSeconds of the Box)`;
   return modelError(`${provider} did not finish its answer ${bound}. Ask for less at once, or raise the bound.`);

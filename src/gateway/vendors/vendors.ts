@@ -1,4 +1,7 @@
-/** The six vendors: where they are, which protocol they speak, and how they are shown a key (DESIGN 5). */
+/**
+ * The six vendors: where they are, which protocol they speak, and how they are shown a key.
+ * See docs/architecture.md#providers.
+ */
 import { VENDOR_KEYS } from '../../api/credentials.js';
 import type { Provider } from '../../api/v1alpha1/common.js';
 import { anthropicMessages } from './anthropic.js';
@@ -75,7 +78,7 @@ export function isVendor(provider: string): provider is VendorName {
   return Object.hasOwn(VENDORS, provider);
 }
 
-/** An OpenAI-compatible server of a Box (DESIGN 5); it may need no key. */
+/** An OpenAI-compatible server of a Box; it may need no key. */
 export function endpointVendor(baseUrl: string): Omit<Vendor, 'secretKey'> {
   return {
     dialect: chatCompletions,

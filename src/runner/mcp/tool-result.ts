@@ -3,7 +3,7 @@ import type { ToolResult } from '../engine.js';
 import { bounded, failed } from '../results.js';
 import type { RemoteResult } from './client.js';
 
-/** What a model is shown of a result, in bytes of JSON (DESIGN 8 stores less or more of it). */
+/** What a model is shown of a result, in bytes of JSON; what is stored of it may be less or more. */
 const MAX_RESULT_BYTES = 30_000;
 
 export function resultOf({ content, structuredContent, isError }: RemoteResult): ToolResult {

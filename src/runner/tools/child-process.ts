@@ -31,7 +31,7 @@ export interface ChildEnd {
   timedOut: boolean;
 }
 
-/** Nothing of this process's environment: what the agent runs sees what the image has, and no more (DESIGN 7). */
+/** Nothing of this process's environment: what the agent runs sees what the image has, and no more. */
 export function cleanEnvironment(home: string): Record<string, string> {
   return { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin', HOME: home, LANG: 'C.UTF-8' };
 }

@@ -1,6 +1,6 @@
 /**
  * `boxwright tools`: the container in which an agent's commands and file operations happen. It holds no token and no
- * secret; whatever runs here is the agent's (DESIGN 7).
+ * secret; whatever runs here is the agent's.
  */
 import { dirname, join } from 'node:path';
 import { systemResolve } from '../../net/dial.js';

@@ -1,4 +1,4 @@
-/** Ends process groups that multiply: a fork bomb of the agent must not take its node along (DESIGN 7). */
+/** Ends process groups that multiply: a fork bomb of the agent must not take its node along. */
 import { readdirSync, readFileSync } from 'node:fs';
 import type { Clock } from '../../runtime/clock.js';
 import { sleep } from '../../runtime/clock.js';

@@ -1,4 +1,4 @@
-/** Making and editing templates (tools.md 4): all of it happens in the draft. */
+/** Making and editing templates: all of it happens in the draft. */
 import { API_VERSION } from '../../api/define-resource.js';
 import { ANNOTATION_CREATED_AT, ANNOTATION_REQUESTED_BY } from '../../api/labels.js';
 import { slugFromName, workspaceNamespace } from '../../api/names.js';

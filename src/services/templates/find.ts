@@ -1,4 +1,4 @@
-/** Who may see and change which template (tools.md 4): drafts are of their workspace, published ones are everybody's. */
+/** Who may see and change which template: drafts are of their workspace, published ones are everybody's. */
 import { isSlug, workspaceNamespace } from '../../api/names.js';
 import { AgentTemplates } from '../../api/v1alpha1/agent-template.js';
 import type { AgentTemplate } from '../../api/v1alpha1/agent-template.js';

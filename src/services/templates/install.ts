@@ -1,4 +1,4 @@
-/** install_template (tools.md 4): all agents or none; how that is kept stands in installation.ts. */
+/** install_template: all agents or none; how that is kept stands in installation.ts. */
 import type { Caller } from '../key-check.js';
 import { chooseBox } from '../scope.js';
 import { currentKey } from '../triggers.js';

@@ -1,4 +1,4 @@
-/** Checking, publishing and unpublishing templates (tools.md 4). */
+/** Checking, publishing and unpublishing templates. */
 import { MAX_TEMPLATE_VERSIONS } from '../../api/v1alpha1/agent-template.js';
 import type { AgentTemplate } from '../../api/v1alpha1/agent-template.js';
 import { whyUnavailable } from '../../models/availability.js';

@@ -1,4 +1,4 @@
-/** Listing and reading templates (tools.md 4). */
+/** Listing and reading templates. */
 import type { Caller } from '../key-check.js';
 import type { ScopeDeps } from '../scope.js';
 import { UserError } from '../user-error.js';

@@ -1,4 +1,4 @@
-/** Templates and their agents as the tools show them (tools.md 3); what other workspaces must not see is left out. */
+/** Templates and their agents as the tools show them; what other workspaces must not see is left out. */
 import type { AgentTemplate } from '../../api/v1alpha1/agent-template.js';
 import type { AgentSnapshot } from '../../templates/snapshot.js';
 import { mcpServerRecord } from '../mcp-servers.js';

@@ -5,7 +5,7 @@ import { Provider } from '../../../api/v1alpha1/common.js';
 
 const flag = z.boolean().optional();
 
-/** `{a?: boolean, b?: boolean}`; an unknown key is an error, since it would silently do nothing (tools.md 1). */
+/** `{a?: boolean, b?: boolean}`; an unknown key is an error, since it would silently do nothing. */
 function flags<Key extends string>(keys: readonly Key[]) {
   return z.strictObject(Object.fromEntries(keys.map((key) => [key, flag])) as Record<Key, typeof flag>);
 }
