@@ -1,10 +1,10 @@
-import { KEPT_REASONS, QUEUE_REASONS, RUN_REASONS } from '../api/reasons.js';
-import type { ReasonInfo } from '../api/reasons.js';
+import { KEPT_REASONS, QUEUE_REASONS, RUN_REASONS } from '../run/reasons.js';
+import type { ReasonInfo } from '../run/reasons.js';
 
 /** docs/reasons.md: every value of an AgentRun's status.reason, its cause and the next step. */
 export function reasonsDoc(): string {
   return [
-    '<!-- Generated from src/api/reasons.ts by `make generate`. Do not edit. -->',
+    '<!-- Generated from src/run/reasons.ts by `make generate`. Do not edit. -->',
     '# Reasons of runs',
     '',
     '`kubectl get agentruns` shows these in the column REASON; `kubectl describe agentrun` shows the message with the details.',

@@ -1,7 +1,7 @@
 /** What all Jobs share: the image from the settings, the gateway's address from its Service, the CA from the installation. */
 import type { KubeApi } from '../kube/types.js';
 import type { Clock } from '../runtime/clock.js';
-import type { JobSettings } from './agent-run/job.js';
+import type { JobSettings } from './agent-run/admission/job.js';
 import type { ControllerConfig } from './config.js';
 import { gatewayServerNames } from './installation/controller.js';
 import { createServiceAddress } from './service-address.js';

@@ -1,7 +1,7 @@
 /** Metrics of the gateway. Labels are words from closed lists, never ids. */
 import { Counter, Gauge, type Registry } from 'prom-client';
 import type { RunPhase } from '../api/v1alpha1/agent-run.js';
-import { BACKLOG_SCOPES, type BacklogScope } from '../services/backlog-budget.js';
+import { BACKLOG_SCOPES, type BacklogScope } from '../run/start/backlog-budget.js';
 import type { McpKind } from './mcp/server-list.js';
 
 export type ReviewResult = 'accepted' | 'rejected' | 'failed' | 'limited';

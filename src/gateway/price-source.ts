@@ -5,7 +5,7 @@ import type { ConfigMap } from '../kube/core-types.js';
 import type { ObjectRef } from '../kube/types.js';
 import type { Logger } from '../observability/logger.js';
 import type { CachedReads } from './cached-reads.js';
-import { PRICES, type PriceTable } from './prices.js';
+import { PRICES, type PriceTable } from '../run/usage/prices.js';
 
 /** Key of the ConfigMap. */
 const FILE = 'prices.yaml';

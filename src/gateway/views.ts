@@ -1,11 +1,11 @@
 /** What the gateway keeps of the objects that it watches: enough to check a token, pin, serve and finish a run. */
 import { API_VERSION } from '../api/define-resource.js';
-import { parseSlice, type Slice } from '../api/budget.js';
+import { parseGrant, type Grant } from '../run/usage/budget.js';
 import { installMarkOf } from '../api/installing.js';
 import { ANNOTATION_BUDGET, LABEL_RUN, ANNOTATION_PREVIOUS_RUN } from '../api/labels.js';
 import { slimMeta } from '../api/meta.js';
 import { sessionIdOf, slugOfChildName } from '../api/names.js';
-import { isTerminal } from '../api/run-status.js';
+import { isTerminal } from '../run/status.js';
 import { AgentRuns, type AgentRun } from '../api/v1alpha1/agent-run.js';
 import type { AgentMemory } from '../api/v1alpha1/agent-memory.js';
 import type { AgentSkill } from '../api/v1alpha1/agent-skill.js';
@@ -15,7 +15,8 @@ import type { Provider } from '../api/v1alpha1/common.js';
 import type { Connector } from '../api/v1alpha1/connector.js';
 import { controllerOwner } from '../kube/owner-references.js';
 import type { Job, Pod } from '../kube/core-types.js';
-import { isGitOps, storedInputBytes } from '../services/views.js';
+import { storedInputBytes } from '../run/message.js';
+import { isGitOps } from '../api/gitops.js';
 
 /** Index of runs: `namespace/sessionId`. */
 export const RUNS_BY_SESSION = 'session';
@@ -116,12 +117,12 @@ export interface RunJobView {
   /** The latest earlier run of the session, if any. */
   previousRun?: string;
   /** What the budgets left to the run when it was admitted. */
-  slice?: Slice | undefined;
+  grant?: Grant | undefined;
 }
 
 export function projectRunJob(job: Job): RunJobView {
   const owner = controllerOwner(job);
-  const slice = parseSlice(job.metadata.annotations?.[ANNOTATION_BUDGET]);
+  const grant = parseGrant(job.metadata.annotations?.[ANNOTATION_BUDGET]);
   const previousRun = job.metadata.annotations?.[ANNOTATION_PREVIOUS_RUN];
   return {
     namespace: job.metadata.namespace ?? '',
@@ -130,7 +131,7 @@ export function projectRunJob(job: Job): RunJobView {
     runName: owner?.kind === 'AgentRun' ? owner.name : '',
     runUid: owner?.kind === 'AgentRun' ? owner.uid : '',
     ...(previousRun === undefined ? {} : { previousRun }),
-    ...(slice === undefined ? {} : { slice }),
+    ...(grant === undefined ? {} : { grant }),
   };
 }
 

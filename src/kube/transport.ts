@@ -5,8 +5,8 @@
  */
 import { Pool } from 'undici';
 import type { Dispatcher } from 'undici';
-import { boundedSignal } from '../runtime/bounded-signal.js';
-import type { BoundedSignal } from '../runtime/bounded-signal.js';
+import { timeoutSignal } from '../runtime/timeout-signal.js';
+import type { TimeoutSignal } from '../runtime/timeout-signal.js';
 import type { Clock } from '../runtime/clock.js';
 import { sleep } from '../runtime/clock.js';
 import { KubeApiError, KubeConnectionError } from './errors.js';
@@ -90,7 +90,7 @@ class PooledTransport implements KubeTransport {
   }
 
   async request(request: KubeRequest): Promise<unknown> {
-    const deadline = boundedSignal(this.#options.clock, this.#timeoutMs, request.signal);
+    const deadline = timeoutSignal(this.#options.clock, this.#timeoutMs, request.signal);
     try {
       const answer = await this.#send(this.#calls, request, deadline);
       return JSON.parse(await answer.body.text()) as unknown;
@@ -102,7 +102,7 @@ class PooledTransport implements KubeTransport {
   }
 
   async watch(request: KubeRequest): Promise<AsyncIterable<unknown>> {
-    const deadline = boundedSignal(this.#options.clock, this.#timeoutMs, request.signal);
+    const deadline = timeoutSignal(this.#options.clock, this.#timeoutMs, request.signal);
     try {
       const answer = await this.#send(this.#watches, request, deadline);
       deadline.lift();
@@ -118,7 +118,7 @@ class PooledTransport implements KubeTransport {
   }
 
   /** Sends until there is a 2xx answer, a final refusal, or no time left. */
-  async #send(pool: Pool, request: KubeRequest, deadline: BoundedSignal): Promise<Dispatcher.ResponseData> {
+  async #send(pool: Pool, request: KubeRequest, deadline: TimeoutSignal): Promise<Dispatcher.ResponseData> {
     const { clock } = this.#options;
     const end = clock.monotonic() + this.#timeoutMs;
     for (let tries = 1; ; tries++) {
@@ -195,7 +195,7 @@ function queryString(query: Record<string, string | undefined> = {}): string {
 async function* readWatch(
   body: AsyncIterable<Uint8Array>,
   request: KubeRequest,
-  deadline: BoundedSignal,
+  deadline: TimeoutSignal,
 ): AsyncIterable<unknown> {
   try {
     yield* readJsonLines(body);
@@ -253,7 +253,7 @@ function retryDelayMs(error: KubeApiError): number | undefined {
   return undefined;
 }
 
-function toKubeError(error: unknown, request: KubeRequest, deadline: BoundedSignal): Error {
+function toKubeError(error: unknown, request: KubeRequest, deadline: TimeoutSignal): Error {
   if (error instanceof KubeApiError || error instanceof KubeConnectionError) return error;
   const operation = `${request.verb} ${request.resource}`;
   if (deadline.expired) return new KubeConnectionError(`${operation}: no answer in time`, 'timeout', error);

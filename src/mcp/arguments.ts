@@ -3,7 +3,7 @@
  * they may be secrets. Unknown arguments are ignored, null means "not given".
  */
 import { z } from 'zod';
-import { UserError } from '../services/user-error.js';
+import { UserError } from '../api/user-error.js';
 
 /** The arguments as the tool wants them; throws a {@link UserError} that names every wrong one. */
 export function checkArguments<S extends z.ZodObject>(schema: S, given: Record<string, unknown>): z.output<S> {

@@ -3,7 +3,7 @@
  * a UserError; the wire form is made in one place (src/mcp/dispatcher.ts).
  */
 import { z } from 'zod';
-import type { Caller } from '../services/key-check.js';
+import type { Caller } from '../services/keys/key-check.js';
 import { toInputSchema } from './input-schema.js';
 import type { InputSchema } from './input-schema.js';
 import type { ToolServices } from './tool-services.js';

@@ -5,12 +5,12 @@
  */
 import type { Logger } from '../observability/logger.js';
 import type { Clock } from '../runtime/clock.js';
-import type { Caller } from '../services/key-check.js';
-import { UserError } from '../services/user-error.js';
+import type { Caller } from '../services/keys/key-check.js';
+import { UserError } from '../api/user-error.js';
 import { checkArguments } from './arguments.js';
 import type { Tool, ToolCall } from './define-tool.js';
 import { METHOD_NOT_FOUND, errorBytes, parseIncoming, resultBytes, toolError, toolResult } from './json-rpc.js';
-import type { Piece } from './kept-text.js';
+import type { Piece } from './memoized-text.js';
 import type { ToolMetrics } from './metrics.js';
 import { initializeResult } from './protocol.js';
 import type { Registry } from './registry.js';

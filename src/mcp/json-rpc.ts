@@ -2,8 +2,8 @@
  * JSON-RPC 2.0 as this endpoint speaks it (spec 4.1, 7): one object a request, ids given back as they came. Pure:
  * bytes in, bytes out; the router adds HTTP.
  */
-import { bytesOf, hasKeptList, keptJson } from './kept-text.js';
-import type { Piece } from './kept-text.js';
+import { bytesOf, hasKeptList, keptJson } from './memoized-text.js';
+import type { Piece } from './memoized-text.js';
 
 export const PARSE_ERROR = -32700;
 export const INVALID_REQUEST = -32600;

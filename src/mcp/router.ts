@@ -6,7 +6,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { HttpMetrics } from '../observability/metrics.js';
 import type { Logger } from '../observability/logger.js';
 import type { Clock } from '../runtime/clock.js';
-import type { Caller, KeyCheck } from '../services/key-check.js';
+import type { Caller, KeyCheck } from '../services/keys/key-check.js';
 import type { Dispatcher } from './dispatcher.js';
 import { INTERNAL_ERROR, INVALID_REQUEST, errorBytes } from './json-rpc.js';
 import { readCappedBody } from './request-body.js';

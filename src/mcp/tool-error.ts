@@ -1,7 +1,7 @@
 /** An error of a tool as the sentence that its caller sees (spec 7). What is not the caller's business stays in the log. */
 import { KubeApiError, KubeConnectionError, isConflict } from '../kube/errors.js';
-import { StartRunError } from '../services/start-run.js';
-import { UserError } from '../services/user-error.js';
+import { StartRunError } from '../run/start/start-run.js';
+import { UserError } from '../api/user-error.js';
 
 export interface ToolFailure {
   message: string;

@@ -3,7 +3,7 @@ import { LABEL_CREDENTIAL, VENDOR_KEYS } from '../api/credentials.js';
 import { boxNamespace } from '../api/names.js';
 import type { Provider } from '../api/v1alpha1/common.js';
 
-type VendorName = Exclude<Provider, 'boxwright'>;
+type ProviderName = Exclude<Provider, 'boxwright'>;
 
 /** What of a Box decides it. */
 export interface BoxModels {
@@ -11,8 +11,8 @@ export interface BoxModels {
   engine?: string | undefined;
   /** The OpenAI-compatible server of the Box. */
   endpoint?: { secretRef?: { name: string; key: string } | undefined } | undefined;
-  /** Vendors that the Box reaches at addresses of its own: the installation's key is not sent there. */
-  vendors?: Partial<Record<VendorName, object | undefined>> | undefined;
+  /** Providers that the Box reaches at addresses of its own: the installation's key is not sent there. */
+  vendors?: Partial<Record<ProviderName, object | undefined>> | undefined;
   /** Secret of the Box with the keys of vendors; the installation's own serves Boxes that name none. */
   credentialsSecret?: string | undefined;
   /** Providers with a usable key, as the gateway saw them; undefined until it has looked. */
@@ -40,7 +40,7 @@ export function howToConfigure(box: BoxModels, provider: Provider): string | nul
 }
 
 function lackOf(box: BoxModels, provider: Provider): Lack | undefined {
-  if (provider !== 'boxwright') return keyLack(box, provider, vendorLack);
+  if (provider !== 'boxwright') return keyLack(box, provider, providerLack);
   const { engine, endpoint } = box;
   if (engine !== undefined) return undefined;
   if (endpoint === undefined) {
@@ -61,7 +61,7 @@ function keyLack<P extends Provider>(box: BoxModels, provider: P, lack: (box: Bo
   return { what: `${what}: the gateway tells within a minute, list_models shows it` };
 }
 
-function vendorLack(box: BoxModels, provider: VendorName): Lack {
+function providerLack(box: BoxModels, provider: ProviderName): Lack {
   const key = VENDOR_KEYS[provider];
   if (box.credentialsSecret !== undefined) return secretLack(box, { name: box.credentialsSecret, key });
   const own = ownSecret(box, key);

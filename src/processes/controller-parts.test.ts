@@ -15,7 +15,7 @@ import { createScheduleMetrics } from '../controllers/agent-schedule/metrics.js'
 import { ControllerConfig } from '../controllers/config.js';
 import { createRetentionMetrics } from '../controllers/retention/metrics.js';
 import type { InformerOptions } from '../kube/types.js';
-import { createBacklogMetrics } from '../services/backlog-metrics.js';
+import { createBacklogMetrics } from '../run/start/backlog-metrics.js';
 import { createControllerCaches, createControllerParts } from './controller-parts.js';
 import type { InformerFactory } from './controller-parts.js';
 

@@ -1,7 +1,7 @@
 /** All controllers of the installation, wired to one set of informers. */
 import { Boxes } from '../api/v1alpha1/box.js';
 import type { KubeObject } from '../api/meta.js';
-import { createChildRunController } from '../controllers/agent-run/children.js';
+import { createChildRunController } from '../controllers/agent-run/execution/children.js';
 import { createRunControllers } from '../controllers/agent-run/controller.js';
 import type { RunMetrics } from '../controllers/agent-run/metrics.js';
 import { jobInformer, nodeInformer, podInformer, runInformer } from '../controllers/agent-run/views.js';
@@ -31,19 +31,19 @@ import type { RetentionMetrics } from '../controllers/retention/metrics.js';
 import type { ControllerPart } from '../controllers/common/controller-part.js';
 import * as informers from '../controllers/common/informers.js';
 import { createTemplatePartsController } from '../controllers/template-parts/controller.js';
-import { createTotalsController } from '../controllers/totals/controller.js';
-import { Folder } from '../controllers/totals/fold.js';
+import { createTotalsController } from '../controllers/roll-up/controller.js';
+import { Folder } from '../controllers/roll-up/roll-up.js';
 import { claimInformer, storageClassInformer } from '../controllers/workspace-volume/views.js';
 import { createWorkspaceController } from '../controllers/workspace/controller.js';
 import { orUndefined } from '../kube/errors.js';
 import type { Cache, Informer, InformerOptions, KubeApi } from '../kube/types.js';
 import type { Logger } from '../observability/logger.js';
 import type { Clock } from '../runtime/clock.js';
-import { exceededBacklog } from '../services/backlog-budget.js';
-import type { BacklogMetrics } from '../services/backlog-metrics.js';
-import { countLiveRuns } from '../services/backlog.js';
-import { countableRuns } from '../services/live-runs.js';
-import { OwnRuns } from '../services/own-runs.js';
+import { exceededBacklog } from '../run/start/backlog-budget.js';
+import type { BacklogMetrics } from '../run/start/backlog-metrics.js';
+import { countLiveRuns } from '../run/start/backlog.js';
+import { countableRuns } from '../run/start/countable-runs.js';
+import { OwnRuns } from '../run/start/own-runs.js';
 
 export type InformerFactory = <T extends KubeObject, P>(options: InformerOptions<T, P>) => Informer<P>;
 

@@ -34,7 +34,7 @@ import { Manager } from '../runtime/manager.js';
 import type { Runnable } from '../runtime/manager.js';
 import { createControllerCaches, createControllerParts } from './controller-parts.js';
 import type { ArchiveAccess, ControllerCaches, InformerFactory } from './controller-parts.js';
-import { createBacklogMetrics } from '../services/backlog-metrics.js';
+import { createBacklogMetrics } from '../run/start/backlog-metrics.js';
 import { LeaderWork, replayable } from './leader-work.js';
 
 export const CONTROLLER_LEASE = 'boxwright-controller';

@@ -19,15 +19,15 @@ import { createGateway } from '../gateway/gateway.js';
 import { GatewayServer } from '../gateway/http/server.js';
 import { tlsFromSecret } from '../gateway/http/tls.js';
 import { createGatewayMetrics } from '../gateway/metrics.js';
-import { Credentials } from '../gateway/vendors/credentials.js';
+import { Credentials } from '../gateway/providers/credentials.js';
 import {
   createModelAccess,
-  createVendorDispatcher,
+  createProviderDispatcher,
   installationSecretOf,
   type ModelSettings,
-} from '../gateway/vendors/model-access.js';
-import { createProviderStatus } from '../gateway/vendors/provider-status.js';
-import { VendorClient } from '../gateway/vendors/vendor-client.js';
+} from '../gateway/providers/model-access.js';
+import { createProviderStatus } from '../gateway/providers/provider-status.js';
+import { ProviderClient } from '../gateway/providers/provider-client.js';
 import { createKubeApi } from '../kube/client.js';
 import { Secrets } from '../kube/core-types.js';
 import { createInformer } from '../kube/informer.js';
@@ -82,7 +82,7 @@ export function createGatewayProcess(deps: GatewayProcessDeps): GatewayProcess {
   const { config, api, clock, log, registry } = deps;
   let draining = false;
   const caches = createGatewayCaches(deps.informer, config);
-  const dispatcher = createVendorDispatcher();
+  const dispatcher = createProviderDispatcher();
   const web = new WebClient({
     isPublic: publicAddresses(config.clusterCidrs),
     isTrusted: operatorAddresses(),
@@ -137,7 +137,7 @@ export function createGatewayProcess(deps: GatewayProcessDeps): GatewayProcess {
 function tellers(deps: GatewayProcessDeps, caches: GatewayCaches, dispatcher: Dispatcher): Runnable[] {
   const { api, clock, log, config } = deps;
   const installationSecret = installationSecretOf(config);
-  const client = new VendorClient({ clock, dispatcher });
+  const client = new ProviderClient({ clock, dispatcher });
   return [
     createSecretNames({ api, clock, log, agents: caches.credentials }),
     createProviderStatus({ api, clock, log, boxes: caches.boxes, installationSecret }),

@@ -3,7 +3,7 @@
  *
  *   /internal/v1/runs/{namespace}/{run}/claim    ClaimRequest  -> ClaimAnswer
  *   /internal/v1/runs/{namespace}/{run}/events   EventsRequest -> EventsAnswer   (an empty list is a heartbeat)
- *   /internal/v1/runs/{namespace}/{run}/tool     ToolRequest   -> ToolAnswer     (src/protocol/agent-tools.ts)
+ *   /internal/v1/runs/{namespace}/{run}/tool     ToolRequest   -> ToolAnswer     (src/protocol/gateway-tools.ts)
  *   /internal/v1/runs/{namespace}/{run}/finish   FinishRequest -> FinishAnswer
  *   /gateway/boxwright/v1/chat/completions       OpenAI-compatible; the run comes from the token
  *   /gateway/mcp/{server}                        MCP (src/protocol/mcp.ts)
@@ -105,7 +105,7 @@ export type ClaimRequest = z.output<typeof ClaimRequest>;
 
 /** What an agent can do beyond shell and files, and what it is told about it. Absent from older gateways. */
 export const Abilities = z.object({
-  /** Tools of src/protocol/agent-tools.ts that this run has. */
+  /** Tools of src/protocol/gateway-tools.ts that this run has. */
   tools: z.array(z.string()),
   /** True when the run came from outside. */
   untrusted: z.boolean(),
@@ -195,7 +195,7 @@ export const FinishRequest = z.object({
   /** Events that are not acknowledged yet, in order. */
   events: z.array(RunEvent),
   outcome: z.object({
-    /** A RunReason of src/api/reasons.ts: Completed, StepLimitReached, Cancelled, ModelNotConfigured, ModelError, DeadlineExceeded, RunnerError, Interrupted. */
+    /** A RunReason of src/run/reasons.ts: Completed, StepLimitReached, Cancelled, ModelNotConfigured, ModelError, DeadlineExceeded, RunnerError, Interrupted. */
     reason: z.string(),
     /** For errors: what happened, for a person. */
     message: z.string(),

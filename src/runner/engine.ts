@@ -3,7 +3,7 @@
  * stored messages, the protocol and the API never depend on it.
  */
 import type { z } from 'zod';
-import type { RunReason } from '../api/reasons.js';
+import type { RunReason } from '../run/reasons.js';
 import type { TranscriptMessage } from '../protocol/run.js';
 
 /** What a tool call came to. A tool that fails answers with `isError`; it throws only when the run is aborted. */

@@ -1,8 +1,8 @@
 /** One claimed run from its first model call to the hand-over of its outcome. Every way to stop it is decided here. */
 import type { ClaimAnswer, FinishRequest } from '../protocol/run.js';
-import type { RunReason } from '../api/reasons.js';
+import type { RunReason } from '../run/reasons.js';
 import type { Clock } from '../runtime/clock.js';
-import { agentTools } from './agent-tools.js';
+import { agentTools } from './pod-tools.js';
 import { gated } from './approvals.js';
 import type { Engine, EngineHooks, EngineOutcome } from './engine.js';
 import { gatewayTools } from './gateway-tools.js';

@@ -1,5 +1,5 @@
-/** The tools of an agent that the gateway executes (src/protocol/agent-tools.ts), as the engine sees them. */
-import { AGENT_TOOLS, isAgentTool } from '../protocol/agent-tools.js';
+/** The tools of an agent that the gateway executes (src/protocol/gateway-tools.ts), as the engine sees them. */
+import { AGENT_TOOLS, isAgentTool } from '../protocol/gateway-tools.js';
 import type { ClaimAnswer, ToolAnswer } from '../protocol/run.js';
 import { sleep } from '../runtime/clock.js';
 import type { Clock } from '../runtime/clock.js';

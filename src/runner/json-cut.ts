@@ -22,19 +22,19 @@ export function headOfText(text: string, maxBytes: number): string {
   return decodeWhole(Buffer.from(text, 'utf8').subarray(0, maxBytes));
 }
 
-/** Decodes a slice of UTF-8 without the half characters at its edges. */
-export function decodeWhole(slice: Buffer): string {
+/** Decodes a grant of UTF-8 without the half characters at its edges. */
+export function decodeWhole(grant: Buffer): string {
   let start = 0;
-  while (start < slice.length && start < 3 && ((slice[start] ?? 0) & 0xc0) === 0x80) start += 1;
-  let end = slice.length;
-  for (let back = 1; back <= 4 && back <= slice.length - start; back++) {
-    const byte = slice[slice.length - back] ?? 0;
+  while (start < grant.length && start < 3 && ((grant[start] ?? 0) & 0xc0) === 0x80) start += 1;
+  let end = grant.length;
+  for (let back = 1; back <= 4 && back <= grant.length - start; back++) {
+    const byte = grant[grant.length - back] ?? 0;
     if ((byte & 0xc0) === 0x80) continue;
     const length = byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : byte >= 0xc0 ? 2 : 1;
-    if (length > back) end = slice.length - back;
+    if (length > back) end = grant.length - back;
     break;
   }
-  return slice.toString('utf8', start, end);
+  return grant.toString('utf8', start, end);
 }
 
 /**

@@ -16,7 +16,7 @@ export interface ModelChoice {
 /** The SDKs want a key at once; the run token of each request's moment is put in by `fetch`. */
 const KEY = 'run-token';
 
-/** Vendors whose default is to keep every answer: the gateway passes nothing that is stored there. */
+/** Providers whose default is to keep every answer: the gateway passes nothing that is stored there. */
 export const NOTHING_STORED = { openai: { store: false }, xai: { store: false } };
 
 /** Rejects for a provider that this runner does not know. */

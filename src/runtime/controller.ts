@@ -4,7 +4,7 @@
  */
 import type { Logger } from '../observability/logger.js';
 import type { BackoffOptions } from './backoff.js';
-import { boundedSignal } from './bounded-signal.js';
+import { timeoutSignal } from './timeout-signal.js';
 import type { Clock } from './clock.js';
 import { sleep } from './clock.js';
 import { isRetrySoon, isUnavailable, NotLeadingError, TerminalError } from './errors.js';
@@ -102,7 +102,7 @@ export class Controller {
   async #process(key: string): Promise<void> {
     const { clock, metrics } = this.#options;
     const started = clock.monotonic();
-    const bound = boundedSignal(clock, this.#options.reconcileTimeoutMs ?? 120_000, this.#stopping.signal);
+    const bound = timeoutSignal(clock, this.#options.reconcileTimeoutMs ?? 120_000, this.#stopping.signal);
     let outcome: ReconcileOutcome;
     try {
       outcome = this.#succeeded(key, await this.#options.reconcile(key, bound.signal));

@@ -4,7 +4,7 @@
  * clock, so clocks need not agree. A leader that could not renew stops leading before anybody else can begin.
  */
 import type { Logger } from '../observability/logger.js';
-import { boundedSignal } from './bounded-signal.js';
+import { timeoutSignal } from './timeout-signal.js';
 import type { Clock } from './clock.js';
 import { isoNow, sleep } from './clock.js';
 import type { LeaderMetrics } from './metrics.js';
@@ -138,7 +138,7 @@ export class LeaderElector {
     const { clock, log, name } = this.#options;
     const begun = clock.monotonic();
     const bound = this.#leading ? Math.max(0, this.#renewMs - this.#sinceRenewal()) : this.#renewMs;
-    const call = boundedSignal(clock, bound, stop);
+    const call = timeoutSignal(clock, bound, stop);
     try {
       const ours = await this.#claim(call.signal);
       if (ours) this.#renewedAt = begun;
@@ -211,7 +211,7 @@ export class LeaderElector {
 
   async #release(): Promise<void> {
     const { store, clock, log, identity } = this.#options;
-    const call = boundedSignal(clock, this.#retryMs);
+    const call = timeoutSignal(clock, this.#retryMs);
     try {
       // Read again: the answer of a renewal that was under way when we were told to stop may be lost.
       const found = await store.read(call.signal);

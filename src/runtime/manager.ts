@@ -3,7 +3,7 @@
  * our processes use: probes and metrics, caches, servers, leader-only work; stopped in reverse (style: start groups).
  */
 import type { Logger } from '../observability/logger.js';
-import { boundedSignal } from './bounded-signal.js';
+import { timeoutSignal } from './timeout-signal.js';
 import type { Clock } from './clock.js';
 
 /** Something that starts, runs and stops: an informer, an HTTP server, a controller, an elector. */
@@ -103,7 +103,7 @@ export class Manager {
   /** Stops what was started, in reverse; gives up at the bound. */
   async stop(): Promise<void> {
     this.#stopping.abort();
-    const bound = boundedSignal(this.#clock, this.#stopTimeoutMs);
+    const bound = timeoutSignal(this.#clock, this.#stopTimeoutMs);
     for (const group of this.#started.toReversed()) {
       const stops = group.runnables.map((runnable) => this.#stopOne(runnable, bound.signal));
       await Promise.all(stops);

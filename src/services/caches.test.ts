@@ -2,9 +2,9 @@ import { FakeClock } from '../../test/builders/fake-clock.js';
 import { McpHarness } from '../../test/builders/mcp-harness.js';
 import { AgentRuns } from '../api/v1alpha1/agent-run.js';
 import { AgentTriggers } from '../api/v1alpha1/agent-trigger.js';
-import { countLiveRuns } from './backlog.js';
+import { countLiveRuns } from '../run/start/backlog.js';
 import { createTriggerReader } from './caches.js';
-import { KeyedWaiter } from './keyed-waiter.js';
+import { KeyedWaiter } from '../kube/keyed-waiter.js';
 import { createdAtOf } from './views.js';
 
 const signal = new AbortController().signal;

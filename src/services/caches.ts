@@ -195,7 +195,7 @@ type TriggerCaches = Pick<ApiCaches, 'Box' | 'Agent' | 'AgentTrigger'>;
 export interface TriggerReaderDeps {
   caches: TriggerCaches;
   api: Pick<KubeApi, 'get'>;
-  /** Makes the key of a trigger known that was signed by a new key (src/services/keyring.ts). */
+  /** Makes the key of a trigger known that was signed by a new key (src/services/triggers/keyring.ts). */
   ensureKey: (keyId: string | undefined) => Promise<void>;
 }
 

@@ -1,5 +1,5 @@
 import { nearNames } from './near-names.js';
-import { sessionTitleOf } from './session-title.js';
+import { sessionTitleOf } from '../run/session/title.js';
 
 describe('names that somebody may have meant', () => {
   test.each([

@@ -13,12 +13,12 @@ import type { ArchiveReader } from '../archive/types.js';
 import type { Cache, KubeApi } from '../kube/types.js';
 import { orUndefined } from '../kube/errors.js';
 import type { Clock } from '../runtime/clock.js';
-import { bounded } from './bounded.js';
+import { withTimeout } from '../runtime/with-timeout.js';
 import { INDEX, isCommitted } from './caches.js';
 import type { ApiCaches } from './caches.js';
-import type { Caller } from './key-check.js';
+import type { Caller } from './keys/key-check.js';
 import { nearNames } from './near-names.js';
-import { UserError } from './user-error.js';
+import { UserError } from '../api/user-error.js';
 import { projectAgent, projectRun, projectSchedule, projectSkill, projectTrigger } from './views.js';
 import type { AgentView, BoxView, RunView, ScheduleView, SkillView, TriggerView } from './views.js';
 
@@ -223,7 +223,7 @@ async function cachedOrLive<T extends KubeObject, P>(
 
 /** One call of the Kubernetes API, or of the archive, with the bound of all tools. */
 export function kubeCall<T>(deps: Pick<ScopeDeps, 'clock'>, call: (signal: AbortSignal) => Promise<T>): Promise<T> {
-  return bounded(deps.clock, KUBE_CALL_MS, call);
+  return withTimeout(deps.clock, KUBE_CALL_MS, call);
 }
 
 /** Reads that end together with the call that they are parts of. */

@@ -3,14 +3,14 @@
  * managedFields). An object that is being deleted stays in the cache with `deleting` true and counts as gone for every
  * tool and URL.
  */
-import { ANNOTATION_CREATED_AT, ANNOTATION_MANAGED_BY } from '../api/labels.js';
+import { ANNOTATION_CREATED_AT } from '../api/labels.js';
 import { uncountedInstallOf } from '../api/install-count.js';
 import { installMarkOf } from '../api/installing.js';
 import type { InstallMark } from '../api/installing.js';
 import type { ObjectMeta } from '../api/meta.js';
 import { findCondition, isTrue } from '../api/conditions.js';
 import { acceptedAt, boxOfNamespace, sessionIdOf, slugOfChildName, workspaceOfNamespace } from '../api/names.js';
-import { isTerminal } from '../api/run-status.js';
+import { isTerminal } from '../run/status.js';
 import type { AgentMemory } from '../api/v1alpha1/agent-memory.js';
 import type { AgentRun, RunPending, RunPhase, RunUsage } from '../api/v1alpha1/agent-run.js';
 import type { AgentSchedule } from '../api/v1alpha1/agent-schedule.js';
@@ -24,7 +24,10 @@ import type { FoldedTotals, Provider } from '../api/v1alpha1/common.js';
 import type { Connector } from '../api/v1alpha1/connector.js';
 import type { Workspace } from '../api/v1alpha1/workspace.js';
 import { messageCount } from '../transcript/said.js';
-import { sessionTitleOf } from './session-title.js';
+import { sessionTitleOf } from '../run/session/title.js';
+import { storedInputBytes } from '../run/message.js';
+import { isGitOps } from '../api/gitops.js';
+import { plainHostsOf } from '../connectors/mcp-server-rules.js';
 
 interface View {
   name: string;
@@ -226,20 +229,6 @@ export function createdAtOf(meta: ObjectMeta): string {
   return fits ? new Date(noted).toISOString() : isoTime(created);
 }
 
-/** Annotations and labels that Argo CD and Flux put on what they apply. */
-const GITOPS_MARKS = [
-  'argocd.argoproj.io/tracking-id',
-  'argocd.argoproj.io/instance',
-  'kustomize.toolkit.fluxcd.io/name',
-  'helm.toolkit.fluxcd.io/name',
-];
-
-/** Whether the object's source of truth is a repository: then our tools do not change it. */
-export function isGitOps(meta: ObjectMeta): boolean {
-  if (meta.annotations?.[ANNOTATION_MANAGED_BY] === 'gitops') return true;
-  return GITOPS_MARKS.some((mark) => meta.annotations?.[mark] !== undefined || meta.labels?.[mark] !== undefined);
-}
-
 export function projectWorkspace(workspace: Workspace): WorkspaceView {
   return { ...view(workspace.metadata), expertSandbox: workspace.spec.expertSandbox };
 }
@@ -257,11 +246,6 @@ export function projectBox(box: Box): BoxView {
     plainHosts: plainHostsOf(box.spec.egress.trustedHosts),
     availableProviders: box.status?.availableProviders,
   };
-}
-
-/** Those of `spec.egress.trustedHosts` of a Box that may be reached with plain http. */
-export function plainHostsOf(trusted: readonly { host: string; http: boolean }[] = []): string[] {
-  return trusted.flatMap(({ host, http }) => (http ? [host] : []));
 }
 
 export function projectAgent(agent: Agent): AgentView {
@@ -429,12 +413,6 @@ export function projectRun(run: AgentRun): RunView {
 /** The head of a run that is in the archive only: without its texts, which were counted when it was stored. */
 export function projectArchivedRun(head: AgentRun): RunView {
   return { ...projectRun(head), messages: head.status?.transcript?.messages };
-}
-
-/** Stored size of the message of a run: of the text in the object, or of the compressed input. */
-export function storedInputBytes(run: AgentRun): number {
-  if (run.spec.message !== undefined) return Buffer.byteLength(run.spec.message);
-  return run.spec.input?.data?.length ?? 0;
 }
 
 export function projectApiKey(key: APIKey): ApiKeyView {

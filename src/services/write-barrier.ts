@@ -8,7 +8,7 @@ import type { Cache, Informer } from '../kube/types.js';
 import type { InternalReply, InternalRequest } from '../observability/probes.js';
 import { INTERNAL_PORT } from '../protocol/pod.js';
 import type { Clock } from '../runtime/clock.js';
-import { bounded } from './bounded.js';
+import { withTimeout } from '../runtime/with-timeout.js';
 
 export const BARRIER_PATH = '/internal/v1/barrier';
 /** Longest wait for one write. */
@@ -74,7 +74,7 @@ export interface WriteBarrierDeps {
 export function createWriteBarrier(deps: WriteBarrierDeps): WriteBarrier {
   return {
     async passed(write) {
-      return bounded(deps.clock, BARRIER_MS, async (signal) => {
+      return withTimeout(deps.clock, BARRIER_MS, async (signal) => {
         const informer = deps.informers.get(write.kind);
         const own = informer === undefined ? false : hasSeen(informer, write, signal);
         const others = deps.peers().map((peer) => confirmed(deps, `${peer}${BARRIER_PATH}`, write, signal));
@@ -123,7 +123,7 @@ export function barrierRoute(informers: WatchedKinds, clock: Clock) {
     const write = parseWrite(body);
     const informer = write === undefined ? undefined : informers.get(write.kind);
     if (write === undefined || informer === undefined) return { status: 400, body: { error: 'unknown kind' } };
-    const seen = await bounded(clock, BARRIER_MS, (bound) => hasSeen(informer, write, bound), signal);
+    const seen = await withTimeout(clock, BARRIER_MS, (bound) => hasSeen(informer, write, bound), signal);
     return { status: seen ? 200 : 504 };
   };
 }

@@ -3,7 +3,7 @@ import { API_VERSION } from '../api/define-resource.js';
 import { LABEL_MANAGED_BY, LABEL_RUN, MANAGED_BY } from '../api/labels.js';
 import { chunkName } from '../api/names.js';
 import type { Resource } from '../api/meta.js';
-import { isTerminal } from '../api/run-status.js';
+import { isTerminal } from '../run/status.js';
 import { AgentRunChunks, MAX_CHUNKS, type AgentRunChunk } from '../api/v1alpha1/agent-run-chunk.js';
 import type { AgentRun } from '../api/v1alpha1/agent-run.js';
 import { isAlreadyExists, orUndefined } from '../kube/errors.js';

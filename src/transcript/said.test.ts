@@ -1,7 +1,7 @@
 import type { AgentRun } from '../api/v1alpha1/agent-run.js';
 import { assistantMessage, outputEvent, toolEvent, userMessage } from '../../test/builders/run-events.js';
 import { makeFinishedRun } from '../../test/builders/archive-entries.js';
-import { runMessages } from '../services/sessions.js';
+import { runMessages } from '../services/sessions/sessions.js';
 import { agentTexts, messageCount } from './said.js';
 
 type Status = Partial<NonNullable<AgentRun['status']>>;

@@ -1,5 +1,5 @@
 /** What was said in a run, as conversations show it (get_session), and how many messages that is. */
-import { isTerminal } from '../api/run-status.js';
+import { isTerminal } from '../run/status.js';
 import type { AgentRun } from '../api/v1alpha1/agent-run.js';
 import type { RunEvent } from '../protocol/run.js';
 

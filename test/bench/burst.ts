@@ -6,7 +6,7 @@
 import { AgentRuns } from '../../src/api/v1alpha1/agent-run.js';
 import type { AgentRun } from '../../src/api/v1alpha1/agent-run.js';
 import { acceptedAt, sessionIdOf } from '../../src/api/names.js';
-import { isTerminal } from '../../src/api/run-status.js';
+import { isTerminal } from '../../src/run/status.js';
 import { isNotFound } from '../../src/kube/errors.js';
 import { createInformer } from '../../src/kube/informer.js';
 import type { Informer } from '../../src/kube/types.js';

@@ -1,5 +1,5 @@
 /** The budget ledger on caches that show what has happened only when they are told to, each kind in its own time. */
-import type { Slice } from '../../src/api/budget.js';
+import type { Grant } from '../../src/run/usage/budget.js';
 import { boxNamespace, callersOf } from '../../src/api/names.js';
 import { AgentRuns, type AgentRun } from '../../src/api/v1alpha1/agent-run.js';
 import type { Budgets } from '../../src/api/v1alpha1/common.js';
@@ -14,7 +14,7 @@ export const NAMESPACE = boxNamespace('lab');
 
 export interface ShownJob {
   ownerUid: string;
-  slice?: Slice | undefined;
+  grant?: Grant | undefined;
 }
 
 type Change = { key: string; previous?: AgentRun; current?: AgentRun };

@@ -22,9 +22,9 @@ import { createGateway, type Gateway } from '../../src/gateway/gateway.js';
 import { createGatewayMetrics } from '../../src/gateway/metrics.js';
 import {
   createModelAccess,
-  createVendorDispatcher,
+  createProviderDispatcher,
   type ModelSettings,
-} from '../../src/gateway/vendors/model-access.js';
+} from '../../src/gateway/providers/model-access.js';
 import type { WebClient } from '../../src/net/web-client.js';
 import { Jobs, Pods, TokenReviews, type TokenReview } from '../../src/kube/core-types.js';
 import type { CallOptions } from '../../src/kube/types.js';
@@ -131,7 +131,7 @@ export class GatewayWorld {
   readonly clock = new FakeClock();
   readonly api = new ReviewingApi({ clock: this.clock });
   /** Connections to vendors; a test that opens any closes them. */
-  readonly dispatcher = createVendorDispatcher();
+  readonly dispatcher = createProviderDispatcher();
   readonly #models: Partial<ModelSettings>;
   readonly #archive: ArchiveReader | undefined;
   readonly #web: Pick<WebClient, 'request'>;

@@ -19,7 +19,7 @@ import {
   namespaceInformer,
   workspaceInformer,
 } from '../../src/controllers/common/informers.js';
-import { Folder } from '../../src/controllers/totals/fold.js';
+import { Folder } from '../../src/controllers/roll-up/roll-up.js';
 import { claimInformer, storageClassInformer } from '../../src/controllers/workspace-volume/views.js';
 import { isRetrySoon } from '../../src/runtime/errors.js';
 import { FakeClock } from './fake-clock.js';

@@ -1,21 +1,21 @@
 /** The probe of a Box's endpoint over loopback, against a server that speaks the published protocol and checks its key. */
 import { probeEndpoint } from '../../src/gateway/endpoints/probe-endpoint.js';
-import { createVendorDispatcher } from '../../src/gateway/vendors/model-access.js';
-import { VendorClient } from '../../src/gateway/vendors/vendor-client.js';
+import { createProviderDispatcher } from '../../src/gateway/providers/model-access.js';
+import { ProviderClient } from '../../src/gateway/providers/provider-client.js';
 import { systemClock } from '../../src/runtime/clock.js';
-import { startFakeVendor } from '../builders/fake-vendor.js';
-import type { FakeAnswer, FakeVendor } from '../builders/fake-vendor.js';
+import { startFakeProvider } from '../builders/fake-provider.js';
+import type { FakeAnswer, FakeProvider } from '../builders/fake-provider.js';
 
 const KEY = 'sk-vendor-0123456789abcdef';
-const dispatcher = createVendorDispatcher();
-let vendor: FakeVendor;
+const dispatcher = createProviderDispatcher();
+let vendor: FakeProvider;
 
 afterEach(() => vendor.close());
 afterAll(() => dispatcher.destroy());
 
 async function probe(answer: FakeAnswer, secret = KEY) {
-  vendor = await startFakeVendor({ key: KEY, answers: [answer], models: ['qwen3'] });
-  const client = new VendorClient({ clock: systemClock, dispatcher });
+  vendor = await startFakeProvider({ key: KEY, answers: [answer], models: ['qwen3'] });
+  const client = new ProviderClient({ clock: systemClock, dispatcher });
   const asked = { baseUrl: vendor.baseUrl('local'), model: undefined, keyIs: 'key API_KEY of Secret models', secret };
   return probeEndpoint({ clock: systemClock, client }, asked, new AbortController().signal);
 }

@@ -7,20 +7,20 @@ import type { AddressInfo } from 'node:net';
 import { streamText, type LanguageModel } from 'ai';
 import { z } from 'zod';
 import { LABEL_CREDENTIAL } from '../../src/api/credentials.js';
-import { parseMicroUsd } from '../../src/api/money.js';
+import { parseMicroUsd } from '../../src/run/usage/money.js';
 import type { RunBudget } from '../../src/api/v1alpha1/agent-run.js';
 import type { ClaimAnswer } from '../../src/protocol/run.js';
 import { ConfigMaps, Jobs, Secrets } from '../../src/kube/core-types.js';
 import { createAiSdkEngine } from '../../src/runner/ai-sdk-engine.js';
 import type { EngineOutcome, EngineTool } from '../../src/runner/engine.js';
 import { languageModel, NOTHING_STORED } from '../../src/runner/model-provider.js';
-import { startFakeVendor } from '../builders/fake-vendor.js';
-import type { FakeAnswer, FakeFault, FakeVendor, FakeVendorOptions } from '../builders/fake-vendor.js';
+import { startFakeProvider } from '../builders/fake-provider.js';
+import type { FakeAnswer, FakeFault, FakeProvider, FakeProviderOptions } from '../builders/fake-provider.js';
 import { GatewayWorld, NAMESPACE, RELEASE, type GatewayPod, type RunPod } from '../builders/gateway-world.js';
 
 const KEY = 'sk-vendor-0123456789abcdef';
 
-const VENDORS = [
+const PROVIDER_APIS = [
   { provider: 'anthropic', model: 'claude-sonnet-5', secretKey: 'ANTHROPIC_API_KEY', path: '/anthropic/v1/messages' },
   { provider: 'openai', model: 'gpt-5.5', secretKey: 'OPENAI_API_KEY', path: '/openai/v1/responses' },
   {
@@ -44,14 +44,14 @@ const VENDORS = [
   },
   { provider: 'boxwright', model: 'my-model', secretKey: 'API_KEY', path: '/local/v1/chat/completions' },
 ] as const;
-type Case = (typeof VENDORS)[number];
-const ANTHROPIC = VENDORS[0];
+type Case = (typeof PROVIDER_APIS)[number];
+const ANTHROPIC = PROVIDER_APIS[0];
 
 interface Scene {
   world: GatewayWorld;
   gateway: GatewayPod;
   pod: RunPod;
-  vendor: FakeVendor;
+  vendor: FakeProvider;
   claim: ClaimAnswer;
   /** URL of the gateway. */
   url: string;
@@ -74,11 +74,11 @@ interface SceneOptions {
 
 async function scene(
   { provider, model, secretKey }: Case,
-  answers: NonNullable<FakeVendorOptions['answers']> = [],
+  answers: NonNullable<FakeProviderOptions['answers']> = [],
   options: SceneOptions = {},
 ): Promise<Scene> {
-  const vendor = await startFakeVendor({ key: KEY, answers });
-  const base = (name: Parameters<FakeVendor['baseUrl']>[0]) => vendor.baseUrl(name);
+  const vendor = await startFakeProvider({ key: KEY, answers });
+  const base = (name: Parameters<FakeProvider['baseUrl']>[0]) => vendor.baseUrl(name);
   const endpoint = {
     baseUrl: base('local'),
     secretRef: { name: 'models', key: secretKey },
@@ -188,7 +188,7 @@ async function letTimePass<T>({ world }: Scene, until: Promise<T>): Promise<T> {
 
 const usageOf = ({ gateway }: Scene) => gateway.gateway.served.list()[0]?.usage;
 
-describe.each(VENDORS)('$provider', (one) => {
+describe.each(PROVIDER_APIS)('$provider', (one) => {
   test('an agent works through its tools, and what it used is what the vendor gave', async () => {
     const usage = { input: 1200, output: 80, cached: 200 };
     const at = await scene(one, [
@@ -331,7 +331,7 @@ describe.each(VENDORS)('$provider', (one) => {
   });
 });
 
-test.each(VENDORS.filter(({ provider }) => provider !== 'anthropic' && provider !== 'google'))(
+test.each(PROVIDER_APIS.filter(({ provider }) => provider !== 'anthropic' && provider !== 'google'))(
   '$provider: tool arguments that are no JSON are an error of the tool, and the run goes on',
   async (one) => {
     const usage = { input: 100, output: 10 };
@@ -402,7 +402,7 @@ test.each([
     { messages: [{ role: 'user', content: [{ type: 'image_url', image_url: { url: 'http://169.254.169.254/' } }] }] },
   ],
 ] as const)('%s gets no %s with %j', async (provider, path, field) => {
-  const one = VENDORS.find((known) => known.provider === provider) ?? ANTHROPIC;
+  const one = PROVIDER_APIS.find((known) => known.provider === provider) ?? ANTHROPIC;
   const at = await scene(one);
   await runAgent(at);
   const plain = at.vendor.requests[0]?.body ?? {};
@@ -415,7 +415,7 @@ test.each([
 
 test.each([
   ['x-api-key', ANTHROPIC],
-  ['x-goog-api-key', VENDORS[2]],
+  ['x-goog-api-key', PROVIDER_APIS[2]],
 ] as const)('the run token is known in header %s as well, where an SDK puts its key', async (header, one) => {
   const at = await scene(one);
   await runAgent(at);
@@ -573,7 +573,7 @@ test('the Secret of the installation serves Boxes that name none', async () => {
 
 describe('a Box that reaches a vendor at an address of its own', () => {
   async function elsewhere(options: SceneOptions) {
-    const proxy = await startFakeVendor({ key: KEY, answers: [{ text: 'By the proxy.' }] });
+    const proxy = await startFakeProvider({ key: KEY, answers: [{ text: 'By the proxy.' }] });
     open.push(() => proxy.close());
     const vendors = { anthropic: { baseUrl: `${proxy.baseUrl('anthropic')}/` } };
     return { proxy, at: await scene(ANTHROPIC, [], { ...options, box: { vendors } }) };
@@ -634,7 +634,7 @@ test('a model without a price has no cost, until a ConfigMap prices it', async (
 describe('under a budget', () => {
   const at = '2026-01-01T00:00:00.000Z';
 
-  /** The run as the controller admitted it, with this slice. */
+  /** The run as the controller admitted it, with this grant. */
   async function granted(
     one: Case,
     granted: RunBudget['granted'],
@@ -645,7 +645,7 @@ describe('under a budget', () => {
     return scened;
   }
 
-  test('a call may write no more than the slice has room for', async () => {
+  test('a call may write no more than the grant has room for', async () => {
     const scened = await granted(ANTHROPIC, { usd: '0.100000' });
 
     expect((await letTimePass(scened, runAgent(scened))).reason).toBe('Completed');
@@ -698,7 +698,7 @@ describe('under a budget', () => {
     expect(await runAgent(await granted(one, { tokens: 1_000_000 }))).toMatchObject({ reason: 'Completed' });
   });
 
-  test('the slice on the Job stands in the status from the claim on', async () => {
+  test('the grant on the Job stands in the status from the claim on', async () => {
     const world = new GatewayWorld();
     const gateway = world.startGateway();
     const pod = world.addRun('helper-2');

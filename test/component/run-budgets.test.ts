@@ -3,8 +3,8 @@
  * and a vendor that always uses as much as it may.
  */
 import { LABEL_CREDENTIAL } from '../../src/api/credentials.js';
-import { parseMicroUsd } from '../../src/api/money.js';
-import { renderSlice } from '../../src/api/budget.js';
+import { parseMicroUsd } from '../../src/run/usage/money.js';
+import { renderGrant } from '../../src/run/usage/budget.js';
 import { AgentRuns, type AgentRun } from '../../src/api/v1alpha1/agent-run.js';
 import { AgentSpec, Agents } from '../../src/api/v1alpha1/agent.js';
 import { Boxes } from '../../src/api/v1alpha1/box.js';
@@ -15,7 +15,7 @@ import { BudgetLedger } from '../../src/controllers/budget/ledger.js';
 import { agentInformer, boxInformer, workspaceInformer } from '../../src/controllers/common/informers.js';
 import { Jobs, Secrets } from '../../src/kube/core-types.js';
 import { runPath } from '../../src/protocol/run.js';
-import { startFakeVendor, type FakeVendor } from '../builders/fake-vendor.js';
+import { startFakeProvider, type FakeProvider } from '../builders/fake-provider.js';
 import { BOX, GatewayWorld, NAMESPACE, type GatewayPod, type RunPod } from '../builders/gateway-world.js';
 
 const KEY = 'sk-vendor-0123456789abcdef';
@@ -23,11 +23,11 @@ const RUNS = 50;
 /** Micro-USD. */
 const BUDGET = 400_000;
 
-let vendor: FakeVendor;
+let vendor: FakeProvider;
 let world: GatewayWorld;
 
 beforeEach(async () => {
-  vendor = await startFakeVendor({
+  vendor = await startFakeProvider({
     key: KEY,
     // As many tokens as it has bytes to read and may write: nothing can cost more.
     answers: ({ body }) => ({
@@ -108,10 +108,10 @@ async function finish(gateway: GatewayPod, pod: RunPod, reason: string): Promise
 
 /** What the ledger grants a run stands on its Job, as the run controller writes it. */
 function admitted(ledger: BudgetLedger, pod: RunPod): void {
-  const slice = ledger.admit(world.run(pod.run));
+  const grant = ledger.admit(world.run(pod.run));
   const job = world.api.peek(Jobs, `${NAMESPACE}/${pod.run}`);
-  if (slice === undefined || job === undefined) throw new Error('the run was not limited');
-  const annotations = { 'boxwright.dev/budget': renderSlice(slice) };
+  if (grant === undefined || job === undefined) throw new Error('the run was not limited');
+  const annotations = { 'boxwright.dev/budget': renderGrant(grant) };
   world.api.seed(Jobs, { ...job, metadata: { ...job.metadata, annotations } });
 }
 

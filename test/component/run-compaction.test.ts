@@ -1,7 +1,7 @@
 /** A long session on a small window, through the real runner and the real gateway (docs/agents.md, Long sessions). */
 import { LABEL_CREDENTIAL } from '../../src/api/credentials.js';
 import { Secrets } from '../../src/kube/core-types.js';
-import { startFakeVendor, type FakeAnswer, type FakeVendor } from '../builders/fake-vendor.js';
+import { startFakeProvider, type FakeAnswer, type FakeProvider } from '../builders/fake-provider.js';
 import { NAMESPACE } from '../builders/gateway-world.js';
 import { PodWorld } from '../builders/pod-world.js';
 import { temporaryDirectories } from '../builders/workspace.js';
@@ -11,11 +11,11 @@ const WINDOW = 4096;
 const MARK = '\n\n[The conversation since then, summarised]\n';
 
 const temporary = temporaryDirectories();
-let vendor: FakeVendor;
+let vendor: FakeProvider;
 let pods: PodWorld;
 
 async function start(answers: readonly FakeAnswer[], contextWindow: number | undefined): Promise<void> {
-  vendor = await startFakeVendor({ key: KEY, answers });
+  vendor = await startFakeProvider({ key: KEY, answers });
   const endpoint = {
     baseUrl: vendor.baseUrl('local'),
     model: 'small',

@@ -17,7 +17,7 @@ import { createAgentController } from '../../src/controllers/agent/controller.js
 import * as informers from '../../src/controllers/common/informers.js';
 import { claimInformer, storageClassInformer } from '../../src/controllers/workspace-volume/views.js';
 import { createLogger } from '../../src/observability/logger.js';
-import { getAgent, listAgents, listSpaces } from '../../src/services/agents.js';
+import { getAgent, listAgents, listSpaces } from '../../src/services/agents/agents.js';
 import { createTriggerReader } from '../../src/services/caches.js';
 import { installTemplate } from '../../src/services/templates/install.js';
 import { listTemplates } from '../../src/services/templates/read.js';

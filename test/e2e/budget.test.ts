@@ -4,8 +4,8 @@ import { eventually, kubectlOk } from './support/install.js';
 import type { RunObject } from './support/runs.js';
 import { createTenant } from './support/tenant.js';
 import type { Tenant } from './support/tenant.js';
-import { startVendorPod } from './support/vendor.js';
-import type { VendorPod } from './support/vendor.js';
+import { startProviderPod } from './support/vendor.js';
+import type { ProviderPod } from './support/vendor.js';
 
 jest.setTimeout(900_000);
 
@@ -14,11 +14,11 @@ const RUNS = 50;
 const BUDGET = 400_000;
 
 describe('one small budget', () => {
-  let vendors: VendorPod;
+  let vendors: ProviderPod;
   let tenant: Tenant;
 
   beforeAll(async () => {
-    vendors = await startVendorPod('e2e-budget');
+    vendors = await startProviderPod('e2e-budget');
     tenant = await createTenant('e2e-budget', {
       box: {
         ...vendors.box,

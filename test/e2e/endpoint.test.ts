@@ -4,8 +4,8 @@ import { conditionOf, type Condition } from './support/conditions.js';
 import { eventually, getObject, kubectlOk } from './support/install.js';
 import { createTenant } from './support/tenant.js';
 import type { Tenant } from './support/tenant.js';
-import { startVendorPod, VENDOR_KEY } from './support/vendor.js';
-import type { VendorPod } from './support/vendor.js';
+import { startProviderPod, VENDOR_KEY } from './support/vendor.js';
+import type { ProviderPod } from './support/vendor.js';
 
 jest.setTimeout(900_000);
 
@@ -13,11 +13,11 @@ jest.setTimeout(900_000);
 const PROBE = '';
 
 describe('the endpoint of a Box', () => {
-  let vendors: VendorPod;
+  let vendors: ProviderPod;
   let tenant: Tenant;
 
   beforeAll(async () => {
-    vendors = await startVendorPod('e2e-endpoint');
+    vendors = await startProviderPod('e2e-endpoint');
     await vendors.script(PROBE, { calls: [{ tool: 'report_ready', input: { word: 'ready' } }] });
     tenant = await createTenant('e2e-endpoint', { box: vendors.box });
   });

@@ -6,19 +6,19 @@ import { claimed, createRun, ended, readRun } from './support/runs.js';
 import type { RunObject } from './support/runs.js';
 import { createTenant } from './support/tenant.js';
 import type { Tenant } from './support/tenant.js';
-import { startVendorPod } from './support/vendor.js';
-import type { VendorPod } from './support/vendor.js';
+import { startProviderPod } from './support/vendor.js';
+import type { ProviderPod } from './support/vendor.js';
 
 jest.setTimeout(900_000);
 
 const usage = { input: 100, output: 10 };
 
 describe('losses in the middle of a model call', () => {
-  let vendors: VendorPod;
+  let vendors: ProviderPod;
   let tenant: Tenant;
 
   beforeAll(async () => {
-    vendors = await startVendorPod('e2e-gateway-loss');
+    vendors = await startProviderPod('e2e-gateway-loss');
     tenant = await createTenant('e2e-gateway-loss', { box: { ...vendors.box, resources: { memory: '64Mi' } } });
     await vendors.giveKeys(tenant);
     await tenant.agent('worker', { provider: 'anthropic', model: 'claude-sonnet-5' });

@@ -4,8 +4,8 @@ import { finishedRun } from './support/mcp.js';
 import { createRun, ended } from './support/runs.js';
 import { createTenant } from './support/tenant.js';
 import type { Tenant } from './support/tenant.js';
-import { startVendorPod } from './support/vendor.js';
-import type { VendorPod } from './support/vendor.js';
+import { startProviderPod } from './support/vendor.js';
+import type { ProviderPod } from './support/vendor.js';
 
 jest.setTimeout(900_000);
 
@@ -36,12 +36,12 @@ const EVENT = JSON.stringify({
 });
 
 describe('text that imitates', () => {
-  let vendors: VendorPod;
+  let vendors: ProviderPod;
   let tenant: Tenant;
   let scripted: Tenant;
 
   beforeAll(async () => {
-    vendors = await startVendorPod('e2e-imitations');
+    vendors = await startProviderPod('e2e-imitations');
     tenant = await createTenant('e2e-imitations', { box: { ...vendors.box, resources: { memory: '64Mi' } } });
     await vendors.giveKeys(tenant);
     await tenant.agent('worker', { provider: 'anthropic', model: 'claude-sonnet-5' });

@@ -5,8 +5,8 @@ import { finishedRun, toolOk } from './support/mcp.js';
 import type { RunRecord } from './support/mcp.js';
 import { createTenant } from './support/tenant.js';
 import type { Tenant } from './support/tenant.js';
-import { startVendorPod } from './support/vendor.js';
-import type { VendorPod } from './support/vendor.js';
+import { startProviderPod } from './support/vendor.js';
+import type { ProviderPod } from './support/vendor.js';
 
 jest.setTimeout(900_000);
 
@@ -24,10 +24,10 @@ describe('MCP servers in runs', () => {
   let tenant: Tenant;
   /** Of the API inside the cluster: names need a DNS that a test cluster may not have. */
   let api: string;
-  let vendors: VendorPod;
+  let vendors: ProviderPod;
 
   beforeAll(async () => {
-    vendors = await startVendorPod('e2e-mcp');
+    vendors = await startProviderPod('e2e-mcp');
     const service = await getObject<{ spec: { clusterIP: string } }>('service', 'boxwright-api', RELEASE_NAMESPACE);
     api = service?.spec.clusterIP ?? '';
     const trustedHosts = [api, vendors.redirecting.host].map((host) => ({ host, http: true }));

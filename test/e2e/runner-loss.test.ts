@@ -7,18 +7,18 @@ import { killContainer } from './support/node.js';
 import { claimed, createRun, ended, readRun, settled } from './support/runs.js';
 import { createTenant } from './support/tenant.js';
 import type { Tenant } from './support/tenant.js';
-import { startVendorPod } from './support/vendor.js';
-import type { VendorPod } from './support/vendor.js';
+import { startProviderPod } from './support/vendor.js';
+import type { ProviderPod } from './support/vendor.js';
 
 jest.setTimeout(900_000);
 
 describe('a runner that is lost', () => {
-  let vendors: VendorPod;
+  let vendors: ProviderPod;
   let tenant: Tenant;
   let small: Tenant;
 
   beforeAll(async () => {
-    vendors = await startVendorPod('e2e-runner-loss');
+    vendors = await startProviderPod('e2e-runner-loss');
     tenant = await createTenant('e2e-runner-loss', { box: { ...vendors.box, resources: { memory: '64Mi' } } });
     await vendors.giveKeys(tenant);
     await tenant.agent('worker', { provider: 'anthropic', model: 'claude-sonnet-5' });

@@ -6,8 +6,8 @@ import { createRun, settled } from './support/runs.js';
 import type { RunObject } from './support/runs.js';
 import { createTenant } from './support/tenant.js';
 import type { Tenant } from './support/tenant.js';
-import { startVendorPod, VENDOR_KEY } from './support/vendor.js';
-import type { VendorPod } from './support/vendor.js';
+import { startProviderPod, VENDOR_KEY } from './support/vendor.js';
+import type { ProviderPod } from './support/vendor.js';
 import type { ScriptedAnswer } from './support/vendor-process.js';
 
 jest.setTimeout(900_000);
@@ -107,11 +107,11 @@ const CASES: FaultCase[] = [
 ];
 
 describe('vendors that fail', () => {
-  let vendors: VendorPod;
+  let vendors: ProviderPod;
   let tenant: Tenant;
 
   beforeAll(async () => {
-    vendors = await startVendorPod('e2e-faults');
+    vendors = await startProviderPod('e2e-faults');
     const box = { ...vendors.box, resources: { memory: '64Mi', cpu: '200m' }, maxRunning: 6, maxRunningPerAgent: 6 };
     tenant = await createTenant('e2e-faults', { box });
     await vendors.giveKeys(tenant);

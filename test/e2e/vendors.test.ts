@@ -13,8 +13,8 @@ import { wordsInMemory } from './support/node.js';
 import { claimed, createRun, ended, requestCancel, settled, stepped } from './support/runs.js';
 import { createTenant } from './support/tenant.js';
 import type { Tenant } from './support/tenant.js';
-import { MODELS, startVendorPod, VENDOR_KEY } from './support/vendor.js';
-import type { VendorPod } from './support/vendor.js';
+import { MODELS, startProviderPod, VENDOR_KEY } from './support/vendor.js';
+import type { ProviderPod } from './support/vendor.js';
 
 jest.setTimeout(900_000);
 
@@ -72,11 +72,11 @@ function usageOf(provider: Model['provider'], calls: readonly Used[]) {
 }
 
 describe('models of vendors', () => {
-  let vendors: VendorPod;
+  let vendors: ProviderPod;
   let tenant: Tenant;
 
   beforeAll(async () => {
-    vendors = await startVendorPod('e2e-vendors');
+    vendors = await startProviderPod('e2e-vendors');
     const resources = { memory: '64Mi', cpu: '200m' };
     tenant = await createTenant('e2e-vendors', { box: { ...vendors.box, resources } });
     await vendors.giveKeys(tenant);

@@ -13,7 +13,7 @@ import {
   createKubeMetrics,
   trackReadiness,
 } from '../../src/observability/metrics.js';
-import { createBacklogMetrics } from '../../src/services/backlog-metrics.js';
+import { createBacklogMetrics } from '../../src/run/start/backlog-metrics.js';
 import { createWebhookMetrics } from '../../src/webhook/metrics.js';
 import { renderChart } from '../builders/chart.js';
 

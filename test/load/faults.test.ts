@@ -3,7 +3,7 @@
  * watches: what was accepted is there, has ended and was executed once.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { isTerminal } from '../../src/api/run-status.js';
+import { isTerminal } from '../../src/run/status.js';
 import { AgentRuns } from '../../src/api/v1alpha1/agent-run.js';
 import { eventually } from '../builders/api-server.js';
 import { inParallel } from '../../src/runtime/in-parallel.js';

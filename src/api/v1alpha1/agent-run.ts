@@ -87,7 +87,7 @@ export const AgentRunSpec = z.object({
         )
         .max(MAX_CALL_DEPTH)
         .optional()
-        .describe('The calling runs, the outermost first; what this run uses counts towards the slice of each.'),
+        .describe('The calling runs, the outermost first; what this run uses counts towards the grant of each.'),
       waits: z.boolean().describe('True when the parent waits for this run, which then needs no free place.'),
       untrusted: z.boolean().optional().describe('True when the parent came from outside.'),
     })

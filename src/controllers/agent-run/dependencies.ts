@@ -10,7 +10,7 @@ import type { TickGate } from '../agent-schedule/tick-gate.js';
 import type { ArchiveGate } from '../archive/gate.js';
 import type { BudgetLedger } from '../budget/ledger.js';
 import type { ClaimView, StorageClassView } from '../workspace-volume/views.js';
-import type { JobSettings } from './job.js';
+import type { JobSettings } from './admission/job.js';
 import type { RunMetrics } from './metrics.js';
 import type { JobView, NodeView, PodView, RunView } from './views.js';
 

@@ -1,7 +1,7 @@
 /** How runs ended, and how long they wait. The label is a reason of the closed list (docs/reasons.md), never a name or a text. */
 import { Counter, Gauge } from 'prom-client';
 import type { Registry } from 'prom-client';
-import { RUN_REASONS } from '../../api/reasons.js';
+import { RUN_REASONS } from '../../run/reasons.js';
 
 export interface RunMetrics {
   /** A run got its outcome, whoever wrote it. */

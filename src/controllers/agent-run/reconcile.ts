@@ -3,9 +3,9 @@
  * makes at most one write to the run's status. The gateway writes the claim, usage and the finish; whoever is first wins.
  */
 import { findCondition, isTrue } from '../../api/conditions.js';
-import { QUEUE_REASONS } from '../../api/reasons.js';
-import type { QueueReason } from '../../api/reasons.js';
-import { isClaimed, isTerminal } from '../../api/run-status.js';
+import { QUEUE_REASONS } from '../../run/reasons.js';
+import type { QueueReason } from '../../run/reasons.js';
+import { isClaimed, isTerminal } from '../../run/status.js';
 import type { ResourceType } from '../../api/meta.js';
 import { Agents } from '../../api/v1alpha1/agent.js';
 import { BoxSpec } from '../../api/v1alpha1/box.js';
@@ -13,26 +13,26 @@ import { Jobs, Nodes, Pods } from '../../kube/core-types.js';
 import { isNotFound, orUndefined } from '../../kube/errors.js';
 import type { ObjectRef } from '../../kube/types.js';
 import type { ReconcileResult } from '../../runtime/controller.js';
-import { describeEmpty } from '../budget/empty-budgets.js';
+import { describeEmpty } from '../budget/exhausted-budgets.js';
 import type { RunDependencies } from './dependencies.js';
-import { createJob } from './create-job.js';
-import type { CreateResult } from './create-job.js';
-import { DisruptedPods } from './disrupted-pods.js';
-import { isUnanswered, lastingFailure } from './job-refusal.js';
+import { createJob } from './admission/create-job.js';
+import type { CreateResult } from './admission/create-job.js';
+import { DisruptedPods } from './execution/disrupted-pods.js';
+import { isUnanswered, lastingFailure } from './admission/job-refusal.js';
 import { Marks } from './marks.js';
-import { isOver, isPodEnded, observe } from './observe.js';
-import type { Decision, MissingKind } from './observe.js';
-import { outcomeOf, sentence } from './outcome.js';
-import type { FoundOutcome } from './outcome.js';
-import { PodRefusals } from './pod-refusals.js';
-import type { RunQueue } from './run-queue.js';
+import { isOver, isPodEnded, observe } from './execution/observe.js';
+import type { Decision, MissingKind } from './execution/observe.js';
+import { outcomeOf, sentence } from './execution/outcome.js';
+import type { FoundOutcome } from './execution/outcome.js';
+import { PodRefusals } from './execution/pod-refusals.js';
+import type { RunQueue } from './admission/run-queue.js';
 import { gather, queuedRunOf } from './run-state.js';
 import type { RunState } from './run-state.js';
 import { RunWriter } from './run-writer.js';
-import { Settler } from './settle.js';
+import { Settler } from './settlement/settle.js';
 import { agentUidOf } from './views.js';
 import type { JobView, RunView } from './views.js';
-import { latestWarning } from './warnings.js';
+import { latestWarning } from './execution/warnings.js';
 
 /** The caches are behind the API server: look again soon. */
 const CACHE_LAG_MS = 2_000;

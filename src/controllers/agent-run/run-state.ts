@@ -3,15 +3,15 @@ import { isTrue } from '../../api/conditions.js';
 import { installMarkOf } from '../../api/installing.js';
 import { objectKey } from '../../api/meta.js';
 import { acceptedAt, boxNamespace, boxOfNamespace } from '../../api/names.js';
-import { isClaimed, isTerminal } from '../../api/run-status.js';
+import { isClaimed, isTerminal } from '../../run/status.js';
 import type { Box } from '../../api/v1alpha1/box.js';
 import type { AgentView } from '../common/informers.js';
 import { READY } from '../common/ready.js';
 import { mustWait, volumeOf } from '../workspace-volume/plan.js';
 import type { VolumePlan } from '../workspace-volume/plan.js';
-import type { Gate } from './admission.js';
+import type { Gate } from './admission/places.js';
 import type { RunCaches, RunDependencies } from './dependencies.js';
-import type { QueueFacts, QueuedRun } from './run-queue.js';
+import type { QueueFacts, QueuedRun } from './admission/run-queue.js';
 import { BY_RUN, UNSCHEDULABLE, sessionKeyOf } from './views.js';
 import type { JobView, NodeView, PodView, RunView } from './views.js';
 

@@ -1,11 +1,11 @@
 /** The writes of the run controller. Each carries the version or the UID that the decision was made on. */
-import { chargeOpenCall } from '../../api/budget.js';
+import { chargeOpenCall } from '../../run/usage/budget.js';
 import { FINALIZER_FOLD } from '../../api/labels.js';
 import { MAX_STATUS_OUTPUT_BYTES, AgentRuns } from '../../api/v1alpha1/agent-run.js';
 import { acceptedAt } from '../../api/names.js';
-import { admittedStatus, cancellingStatus, finishedStatus, isClaimed, queuedStatus } from '../../api/run-status.js';
-import type { RunStatus } from '../../api/run-status.js';
-import type { QueueReason } from '../../api/reasons.js';
+import { admittedStatus, cancellingStatus, finishedStatus, isClaimed, queuedStatus } from '../../run/status.js';
+import type { RunStatus } from '../../run/status.js';
+import type { QueueReason } from '../../run/reasons.js';
 import { Jobs } from '../../kube/core-types.js';
 import { isConflict, isNotFound } from '../../kube/errors.js';
 import type { KubeApi } from '../../kube/types.js';
@@ -13,8 +13,8 @@ import { isoNow } from '../../runtime/clock.js';
 import type { Clock } from '../../runtime/clock.js';
 import { refOf } from '../common/finalizer.js';
 import { patchStatus } from '../common/status-patch.js';
-import { TTL_SECONDS_AFTER_FINISHED } from './job.js';
-import type { FoundOutcome } from './outcome.js';
+import { TTL_SECONDS_AFTER_FINISHED } from './admission/job.js';
+import type { FoundOutcome } from './execution/outcome.js';
 import { agentUidOf, isCounted } from './views.js';
 import type { JobView, RunView } from './views.js';
 

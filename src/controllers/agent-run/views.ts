@@ -2,11 +2,11 @@
  * What the run controller keeps of runs, Jobs and pods, and how they are indexed. Messages, inputs and outputs are
  * dropped: memory is per projection, and there may be 50,000 finished runs.
  */
-import { parseSlice, type Slice } from '../../api/budget.js';
+import { parseGrant, type Grant } from '../../run/usage/budget.js';
 import { ANNOTATION_BUDGET, FINALIZER_FOLD, LABEL_AGENT, LABEL_RUN } from '../../api/labels.js';
 import { slimMeta } from '../../api/meta.js';
 import { callersOf, sessionIdOf } from '../../api/names.js';
-import { isTerminal } from '../../api/run-status.js';
+import { isTerminal } from '../../run/status.js';
 import { AgentRuns, MAX_INLINE_MESSAGE_BYTES } from '../../api/v1alpha1/agent-run.js';
 import type { AgentRun } from '../../api/v1alpha1/agent-run.js';
 import { Jobs, Nodes, Pods } from '../../kube/core-types.js';
@@ -14,8 +14,8 @@ import type { ContainerStatus, Job, KubeNode, Pod } from '../../kube/core-types.
 import { controllerOwner } from '../../kube/owner-references.js';
 import type { InformerOptions } from '../../kube/types.js';
 import { RUNNER_CONTAINER, TOOLS_CONTAINER } from '../../protocol/pod.js';
-import { storedInputBytes } from '../../services/views.js';
 import { BY_AGENT, BY_NAMESPACE, agentIndexValue } from '../common/informers.js';
+import { storedInputBytes } from '../../run/message.js';
 
 /** Runs that have not ended, by `<namespace>/<agent>`. */
 export const LIVE_BY_AGENT = 'live-agent';
@@ -110,7 +110,7 @@ export interface JobView {
   ownerUid: string | undefined;
   createdAt: number;
   /** From its annotation: what the run was granted when it was admitted. */
-  slice?: Slice | undefined;
+  grant?: Grant | undefined;
   deleting: boolean;
   hasTtl: boolean;
   /** Kueue holds the Job, or has stopped it: Kubernetes keeps no pods for it. */
@@ -126,7 +126,7 @@ export interface JobView {
 export function projectJob(job: Job): JobView {
   const condition = (type: string) => job.status?.conditions?.find((one) => one.type === type && one.status === 'True');
   const failed = condition('Failed');
-  const slice = parseSlice(job.metadata.annotations?.[ANNOTATION_BUDGET]);
+  const grant = parseGrant(job.metadata.annotations?.[ANNOTATION_BUDGET]);
   const resumed = job.status?.conditions?.find((one) => one.type === 'Suspended' && one.status === 'False');
   const createdAt = Date.parse(job.metadata.creationTimestamp ?? '');
   return {
@@ -135,7 +135,7 @@ export function projectJob(job: Job): JobView {
     namespace: job.metadata.namespace ?? '',
     ownerUid: controllerOwner(job)?.uid,
     createdAt,
-    ...(slice === undefined ? {} : { slice }),
+    ...(grant === undefined ? {} : { grant }),
     deleting: job.metadata.deletionTimestamp !== undefined,
     hasTtl: job.spec.ttlSecondsAfterFinished !== undefined,
     suspended: job.spec.suspend === true,

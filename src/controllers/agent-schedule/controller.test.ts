@@ -9,7 +9,7 @@ import { findCondition } from '../../api/conditions.js';
 import { tickRunName } from '../../schedule/run-name.js';
 import { FakeClock } from '../../../test/builders/fake-clock.js';
 import { apiError, RecordingApi } from '../../../test/builders/recording-api.js';
-import type { BacklogScope } from '../../services/backlog-budget.js';
+import type { BacklogScope } from '../../run/start/backlog-budget.js';
 import { runInformer } from '../agent-run/views.js';
 import { createLogger } from '../../observability/logger.js';
 import { agentInformer, scheduleInformer } from '../common/informers.js';

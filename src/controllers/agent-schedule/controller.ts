@@ -18,7 +18,6 @@ import type { ReconcileResult } from '../../runtime/controller.js';
 import { CONTINUE, DONE, continueAndRequeueAfter, requeueAfter, runSteps } from '../../runtime/steps.js';
 import type { Step, StepResult } from '../../runtime/steps.js';
 import { STARTING_DEADLINE_MS } from '../../schedule/timing.js';
-import { isGitOps } from '../../services/views.js';
 import { all } from '../common/controller-part.js';
 import type { ControllerPart } from '../common/controller-part.js';
 import { refOf } from '../common/finalizer.js';
@@ -32,6 +31,7 @@ import type { FireDependencies, TickOutcome, TickRun } from './fire.js';
 import type { ScheduleMetrics } from './metrics.js';
 import { isOver, planSchedule } from './plan.js';
 import type { SchedulePlan, TickPlan } from './plan.js';
+import { isGitOps } from '../../api/gitops.js';
 
 export interface AgentScheduleDependencies {
   api: Pick<KubeApi, 'get' | 'create' | 'patch'>;

@@ -8,11 +8,11 @@ import { isNotFound } from '../../kube/errors.js';
 import type { Cache, KubeApi } from '../../kube/types.js';
 import type { Clock } from '../../runtime/clock.js';
 import { tickRunName } from '../../schedule/run-name.js';
-import { backlogMessage } from '../../services/backlog-budget.js';
-import type { BacklogScope } from '../../services/backlog-budget.js';
-import { bounded } from '../../services/bounded.js';
-import type { ReserveRun } from '../../services/own-runs.js';
-import { ACKNOWLEDGE_MS, RunNameTakenError, StartRunError, startRun } from '../../services/start-run.js';
+import { backlogMessage } from '../../run/start/backlog-budget.js';
+import type { BacklogScope } from '../../run/start/backlog-budget.js';
+import { withTimeout } from '../../runtime/with-timeout.js';
+import type { ReserveRun } from '../../run/start/own-runs.js';
+import { ACKNOWLEDGE_MS, RunNameTakenError, StartRunError, startRun } from '../../run/start/start-run.js';
 import { refOf } from '../common/finalizer.js';
 import { agentIndexValue } from '../common/informers.js';
 import type { AgentView } from '../common/informers.js';
@@ -136,7 +136,7 @@ async function start(
   const { api, clock, reserve } = deps;
   const starter = { api, clock, reserve, lastOfSession: () => undefined };
   try {
-    const started = await bounded(deps.clock, ACKNOWLEDGE_MS, (abort) => startRun(starter, request, abort), signal);
+    const started = await withTimeout(deps.clock, ACKNOWLEDGE_MS, (abort) => startRun(starter, request, abort), signal);
     return { kind: 'fired', runId: started.runId };
   } catch (error) {
     if (error instanceof RunNameTakenError) return undefined;

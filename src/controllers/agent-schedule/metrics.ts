@@ -1,8 +1,8 @@
 /** What became of ticks that found no room. The label is a closed list, never a name. */
 import { Counter } from 'prom-client';
 import type { Registry } from 'prom-client';
-import { BACKLOG_SCOPES } from '../../services/backlog-budget.js';
-import type { BacklogScope } from '../../services/backlog-budget.js';
+import { BACKLOG_SCOPES } from '../../run/start/backlog-budget.js';
+import type { BacklogScope } from '../../run/start/backlog-budget.js';
 
 export interface ScheduleMetrics {
   /** The budget turned a try of a tick away. */

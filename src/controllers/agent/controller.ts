@@ -8,7 +8,7 @@ import { Agents } from '../../api/v1alpha1/agent.js';
 import { installMarkOf } from '../../api/installing.js';
 import { objectKey } from '../../api/meta.js';
 import type { ResourceType } from '../../api/meta.js';
-import { KEPT_REASONS } from '../../api/reasons.js';
+import { KEPT_REASONS } from '../../run/reasons.js';
 import type { Box } from '../../api/v1alpha1/box.js';
 import type { Workspace } from '../../api/v1alpha1/workspace.js';
 import { ArchiveUnavailableError } from '../../archive/types.js';

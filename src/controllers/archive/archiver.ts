@@ -6,7 +6,7 @@ import { Agents } from '../../api/v1alpha1/agent.js';
 import type { ArchiveWriter } from '../../archive/types.js';
 import { orUndefined } from '../../kube/errors.js';
 import type { Cache, KubeApi } from '../../kube/types.js';
-import { sessionTitleOf } from '../../services/session-title.js';
+import { sessionTitleOf } from '../../run/session/title.js';
 import { readFinished } from '../../transcript/chunk-store.js';
 import { agentUidOf } from '../agent-run/views.js';
 import type { RunView } from '../agent-run/views.js';

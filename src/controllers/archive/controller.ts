@@ -5,8 +5,8 @@
  */
 import { setCondition } from '../../api/conditions.js';
 import { objectKey } from '../../api/meta.js';
-import { KEPT_REASONS } from '../../api/reasons.js';
-import { isTerminal } from '../../api/run-status.js';
+import { KEPT_REASONS } from '../../run/reasons.js';
+import { isTerminal } from '../../run/status.js';
 import { AgentRuns } from '../../api/v1alpha1/agent-run.js';
 import type { ArchiveMetrics } from '../../archive/metrics.js';
 import { ArchiveUnavailableError } from '../../archive/types.js';

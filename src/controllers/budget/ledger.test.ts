@@ -1,13 +1,13 @@
 /** Budgets under every order of events that lagging caches can bring: what is granted never exceeds what there is. */
 import { array, assert, constantFrom, nat, property, record } from 'fast-check';
-import { addToPeriods, amountOf, parseSlice, renderSlice, type Slice } from '../../api/budget.js';
+import { addToPeriods, amountOf, parseGrant, renderGrant, type Grant } from '../../run/usage/budget.js';
 import { callersOf } from '../../api/names.js';
-import { foldInto } from '../../api/totals.js';
+import { foldInto } from '../../run/usage/totals.js';
 import type { AgentRun, RunBudget } from '../../api/v1alpha1/agent-run.js';
 import type { Budgets } from '../../api/v1alpha1/common.js';
 import { BudgetWorld, NAMESPACE, calledBy, newRun, usageOf } from '../../../test/builders/budget-world.js';
 import { createBudgetController } from './controller.js';
-import { describeEmpty } from './empty-budgets.js';
+import { describeEmpty } from './exhausted-budgets.js';
 
 test('removed runs are remembered for two minutes, also where nobody has a budget', async () => {
   const world = new BudgetWorld({});
@@ -25,7 +25,7 @@ test('removed runs are remembered for two minutes, also where nobody has a budge
   expect(world.ledger.remembered).toBe(2);
 });
 
-describe('slices', () => {
+describe('grants', () => {
   test('without a budget there is none', () => {
     expect(new BudgetWorld({}).ledger.admit(newRun('a'))).toBeUndefined();
   });
@@ -126,10 +126,10 @@ describe('slices', () => {
     expect(world.ledger.admit(newRun('b'))).toMatchObject({ tokens: 10_000 });
   });
 
-  test('survives as an annotation; anything else is no slice', () => {
-    const slice = { at: '2026-01-01T00:00:00.000Z', tokens: 5 };
-    expect(parseSlice(renderSlice(slice))).toEqual(slice);
-    expect([parseSlice(undefined), parseSlice('{'), parseSlice('{"at":"x"}'), parseSlice('null')]).toEqual([
+  test('survives as an annotation; anything else is no grant', () => {
+    const grant = { at: '2026-01-01T00:00:00.000Z', tokens: 5 };
+    expect(parseGrant(renderGrant(grant))).toEqual(grant);
+    expect([parseGrant(undefined), parseGrant('{'), parseGrant('{"at":"x"}'), parseGrant('null')]).toEqual([
       undefined,
       undefined,
       undefined,
@@ -164,7 +164,7 @@ test('a wish is answered with one write, as far as money is left, and once', asy
 describe('agents that call agents', () => {
   const at = '2026-01-01T00:00:00.000Z';
   const limit: Budgets = [{ per: 'run', tokens: 100_000 }];
-  const tokens = (slice: Slice | undefined) => slice?.tokens;
+  const tokens = (grant: Grant | undefined) => grant?.tokens;
 
   /** A caller that holds `granted` of what its limit allows. */
   function caller(world: BudgetWorld, granted: number, more: Partial<RunBudget> = {}): AgentRun {
@@ -200,10 +200,10 @@ describe('agents that call agents', () => {
     const world = new BudgetWorld({ agent: limit });
     const run = newRun('boss');
     world.show(run, 'boss');
-    const slice = world.ledger.admit(run);
-    world.jobs.set(`${NAMESPACE}/boss`, { ownerUid: 'uid-boss', slice });
+    const grant = world.ledger.admit(run);
+    world.jobs.set(`${NAMESPACE}/boss`, { ownerUid: 'uid-boss', grant });
     const child = newRun('a', undefined, calledBy(['boss'], true));
-    expect([tokens(slice), tokens(world.ledger.admit(child))]).toEqual([50_000, 50_000]);
+    expect([tokens(grant), tokens(world.ledger.admit(child))]).toEqual([50_000, 50_000]);
 
     caller(world, 2_000, { returned: 1 });
     expect(tokens(world.ledger.admit(child))).toBe(50_000);
@@ -321,7 +321,7 @@ interface Live {
   name: string;
   run: AgentRun;
   spent: number;
-  slice: Slice | undefined;
+  grant: Grant | undefined;
   job: boolean;
   ended: boolean;
 }
@@ -342,7 +342,7 @@ class Play {
       name: run.metadata.name,
       run,
       spent: 0,
-      slice: undefined,
+      grant: undefined,
       job: false,
       ended: false,
     }));
@@ -372,7 +372,7 @@ class Play {
     if (step === 'remove' && live.ended && !this.#gone.has(live.name)) this.#remove(live);
     if (step === 'showRun') this.world.show(this.#gone.has(live.name) ? undefined : live.run, live.name);
     if (step === 'showJob' && live.job) {
-      this.world.jobs.set(`${NAMESPACE}/${live.name}`, { ownerUid: `uid-${live.name}`, slice: live.slice });
+      this.world.jobs.set(`${NAMESPACE}/${live.name}`, { ownerUid: `uid-${live.name}`, grant: live.grant });
     }
     if (step === 'showSums') {
       const folded = { runs: 0, inputTokens: 0, outputTokens: 0, costMicroUsd: 0, periods: this.#periods };
@@ -382,13 +382,13 @@ class Play {
 
   #start(live: Live): void {
     if (live.job || live.ended) return;
-    live.slice = this.world.ledger.admit(live.run);
+    live.grant = this.world.ledger.admit(live.run);
     live.job = true;
-    if (live.slice === undefined) return;
+    if (live.grant === undefined) return;
     live.run.status = {
       phase: 'running',
       ...live.run.status,
-      budget: { at: live.slice.at, granted: { tokens: live.slice.tokens ?? 0 } },
+      budget: { at: live.grant.at, granted: { tokens: live.grant.tokens ?? 0 } },
     };
   }
 

@@ -3,22 +3,22 @@
  * granted. Only the leader grants, and it remembers each grant until the caches show it, so that a lagging cache never gives
  * the same money away twice. After a restart everything is read again from runs and Jobs.
  *
- * What called agents use counts towards the slice of each run above them: grants of all of them together stay within what
+ * What called agents use counts towards the grant of each run above them: grants of all of them together stay within what
  * the budgets leave to the caller. A gateway may give back what its run did not use, so that called agents can have it;
  * each return is numbered, and grants of an earlier number are void.
  * See docs/architecture.md#budgets.
  */
-import { amountOf, countedAt, periodsOf } from '../../api/budget.js';
-import type { Allowance, Amount, Slice } from '../../api/budget.js';
-import { isTerminal } from '../../api/run-status.js';
+import { amountOf, countedAt, periodsOf } from '../../run/usage/budget.js';
+import type { Allowance, Amount, Grant } from '../../run/usage/budget.js';
+import { isTerminal } from '../../run/status.js';
 import type { AgentRun, RunBudget } from '../../api/v1alpha1/agent-run.js';
 import type { CacheChange } from '../../kube/types.js';
 import { isoNow, type Clock } from '../../runtime/clock.js';
-import { EmptyBudgets } from './empty-budgets.js';
+import { EmptyBudgets } from './exhausted-budgets.js';
 import { callerRuns, familyOf, isSettled, ownerScopes, placeOf, returnsOf } from './scopes.js';
 import type { BudgetCaches, BudgetOwner, OwnerKind, OwnerScope, Place, RunSet } from './scopes.js';
-import { allowanceIn, enlarged, firstSlice, higher, narrow, shown } from './slices.js';
-import type { Limit } from './slices.js';
+import { allowanceIn, enlarged, firstGrant, higher, narrow, shown } from './grants.js';
+import type { Limit } from './grants.js';
 
 /** A removed run counts on for this long: the caches of its owners may show its sums later than the runs' its end. */
 const GONE_MS = 120_000;
@@ -35,7 +35,7 @@ interface Gone extends Held, Place {
   summedBy: Set<string>;
 }
 
-interface Granted extends Slice {
+interface Granted extends Grant {
   /** The number of returns that the grant knew of. */
   returned: number;
 }
@@ -78,14 +78,14 @@ export class BudgetLedger {
     return () => stops.forEach((stop) => stop());
   }
 
-  /** The first slice of a run; undefined when no budget limits it. A slice of nothing lets the run ask for more. */
-  admit(run: AgentRun): Slice | undefined {
+  /** The first grant of a run; undefined when no budget limits it. A grant of nothing lets the run ask for more. */
+  admit(run: AgentRun): Grant | undefined {
     const at = isoNow(this.#clock);
     const left = this.#left(run, at);
     if (left.tokens === undefined && left.microUsd === undefined) return undefined;
-    const slice = { at, ...firstSlice(left, run.spec.parent?.waits === false) };
-    this.#granted.set(uidOf(run), { ...slice, returned: returnsOf(run) });
-    return slice;
+    const grant = { at, ...firstGrant(left, run.spec.parent?.waits === false) };
+    this.#granted.set(uidOf(run), { ...grant, returned: returnsOf(run) });
+    return grant;
   }
 
   /** The run waits again and has no Job: what it was granted is free. */
@@ -97,7 +97,7 @@ export class BudgetLedger {
   enlarge(run: AgentRun): RunBudget | undefined {
     const budget = run.status?.budget;
     if (!wantsMore(run) || budget === undefined) return undefined;
-    const known = this.#sliceOf(run) ?? allowanceIn(budget.granted);
+    const known = this.#grantOf(run) ?? allowanceIn(budget.granted);
     const more = enlarged(known, allowanceIn(budget.wanted ?? {}), this.#left(run, budget.at));
     this.#granted.set(uidOf(run), { at: budget.at, ...more, returned: returnsOf(run) });
     return { ...budget, granted: shown(more), answered: budget.wanted };
@@ -169,8 +169,8 @@ export class BudgetLedger {
 
   /** What an ended run used; what a live one may use. */
   #held(run: AgentRun): Held | undefined {
-    const slice = this.#sliceOf(run);
-    const at = slice?.at ?? countedAt(run);
+    const grant = this.#grantOf(run);
+    const at = grant?.at ?? countedAt(run);
     if (at === undefined) return undefined;
     const { usage, openCall } = run.status ?? {};
     const amount = amountOf(usage);
@@ -181,29 +181,29 @@ export class BudgetLedger {
     return {
       at,
       amount: {
-        tokens: Math.max(slice?.tokens ?? 0, amount.tokens + open.tokens),
-        microUsd: Math.max(slice?.microUsd ?? 0, amount.microUsd + open.microUsd),
+        tokens: Math.max(grant?.tokens ?? 0, amount.tokens + open.tokens),
+        microUsd: Math.max(grant?.microUsd ?? 0, amount.microUsd + open.microUsd),
       },
     };
   }
 
   /** The most that is known to be granted to a run since it last gave something back. */
-  #sliceOf(run: AgentRun): Slice | undefined {
+  #grantOf(run: AgentRun): Grant | undefined {
     const uid = uidOf(run);
     const job = this.#caches.jobs.get(`${run.metadata.namespace ?? ''}/${run.metadata.name}`);
     const { budget } = run.status ?? {};
     const returned = returnsOf(run);
     const granted = this.#granted.get(uid);
-    const slices = [
+    const grants = [
       granted !== undefined && granted.returned >= returned ? granted : undefined,
-      job?.ownerUid === uid && returned === 0 ? job.slice : undefined,
+      job?.ownerUid === uid && returned === 0 ? job.grant : undefined,
       budget === undefined ? undefined : { at: budget.at, ...allowanceIn(budget.granted) },
-    ].filter((slice) => slice !== undefined);
-    return slices.reduce<Slice | undefined>(
-      (most, slice) => ({
-        at: most?.at ?? slice.at,
-        tokens: higher(most?.tokens, slice.tokens),
-        microUsd: higher(most?.microUsd, slice.microUsd),
+    ].filter((grant) => grant !== undefined);
+    return grants.reduce<Grant | undefined>(
+      (most, grant) => ({
+        at: most?.at ?? grant.at,
+        tokens: higher(most?.tokens, grant.tokens),
+        microUsd: higher(most?.microUsd, grant.microUsd),
       }),
       undefined,
     );

@@ -1,7 +1,7 @@
-/** Whose budgets limit a run: its Agent, its Box and its Workspace; and the runs whose slices it shares. */
+/** Whose budgets limit a run: its Agent, its Box and its Workspace; and the runs whose grants it shares. */
 import { boxNamespace, boxOfNamespace, callersOf } from '../../api/names.js';
-import type { Slice } from '../../api/budget.js';
-import { isTerminal } from '../../api/run-status.js';
+import type { Grant } from '../../run/usage/budget.js';
+import { isTerminal } from '../../run/status.js';
 import type { AgentRun } from '../../api/v1alpha1/agent-run.js';
 import type { Budgets, FoldedTotals } from '../../api/v1alpha1/common.js';
 import type { Cache } from '../../kube/types.js';
@@ -22,7 +22,7 @@ export interface Sums {
 
 export interface BudgetCaches {
   runs: Pick<Cache<AgentRun>, 'get' | 'byIndex' | 'onChange'>;
-  jobs: Pick<Cache<{ ownerUid: string | undefined; slice?: Slice | undefined }>, 'get'>;
+  jobs: Pick<Cache<{ ownerUid: string | undefined; grant?: Grant | undefined }>, 'get'>;
   agents: Pick<Cache<BudgetOwner>, 'get' | 'onChange'>;
   boxes: Pick<
     Cache<BudgetOwner & { metadata: { name: string }; spec: { workspace: string } }>,

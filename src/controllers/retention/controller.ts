@@ -1,5 +1,5 @@
 /** Retention: looks at all finished runs from time to time, and sooner when many have ended. Caches only. */
-import { isTerminal } from '../../api/run-status.js';
+import { isTerminal } from '../../run/status.js';
 import type { Cache, KubeApi } from '../../kube/types.js';
 import type { Logger } from '../../observability/logger.js';
 import type { Clock } from '../../runtime/clock.js';

@@ -1,8 +1,8 @@
 /** What finished runs store beyond themselves, from the caches alone. */
 import { acceptedAt } from '../../api/names.js';
-import { isTerminal } from '../../api/run-status.js';
+import { isTerminal } from '../../run/status.js';
 import { MAX_CHUNK_STORED_BYTES } from '../../api/v1alpha1/agent-run-chunk.js';
-import { USAGE_WAIT_MS } from '../agent-run/settle.js';
+import { USAGE_WAIT_MS } from '../agent-run/settlement/settle.js';
 import { sessionKeyOf } from '../agent-run/views.js';
 import type { RunView } from '../agent-run/views.js';
 import type { FinishedRun } from './plan.js';

@@ -2,7 +2,7 @@
 import type { KubeObject } from '../../api/meta.js';
 import { objectKey } from '../../api/meta.js';
 import type { AgentTemplate } from '../../api/v1alpha1/agent-template.js';
-import { contentsOf } from '../../services/templates/change-template.js';
+import { contentsOf } from '../../templates/contents.js';
 
 /** A write of a template is over long before: parts come first, and the patch that points to them follows. */
 export const ORPHAN_AGE_MS = 60 * 60 * 1000;

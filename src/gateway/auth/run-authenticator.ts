@@ -2,7 +2,7 @@
  * From a bearer token to the run that it may act for: token -> pod -> Job -> AgentRun, by UIDs.
  * See docs/architecture.md#run-reports-and-ownership.
  */
-import type { Slice } from '../../api/budget.js';
+import type { Grant } from '../../run/usage/budget.js';
 import { AgentRuns, type AgentRun } from '../../api/v1alpha1/agent-run.js';
 import { objectKey, type KubeObject, type ResourceType } from '../../api/meta.js';
 import { Jobs, Pods } from '../../kube/core-types.js';
@@ -24,7 +24,7 @@ export interface RunIdentity {
   /** Set when the session has earlier runs. */
   previousRun?: string;
   /** From the Job: what the budgets left to the run when it was admitted. */
-  slice?: Slice | undefined;
+  grant?: Grant | undefined;
 }
 
 export interface RunAuthenticatorOptions {
@@ -72,7 +72,7 @@ export class RunAuthenticator {
       podName: pod.name,
       podUid: pod.uid,
       ...(job.previousRun === undefined ? {} : { previousRun: job.previousRun }),
-      ...(job.slice === undefined ? {} : { slice: job.slice }),
+      ...(job.grant === undefined ? {} : { grant: job.grant }),
     };
   }
 

@@ -7,7 +7,7 @@ import { RUN_TOKEN_AUDIENCE } from '../../api/labels.js';
 import { TokenReviews, type TokenReview } from '../../kube/core-types.js';
 import { KubeApiError } from '../../kube/errors.js';
 import type { KubeApi } from '../../kube/types.js';
-import { boundedSignal } from '../../runtime/bounded-signal.js';
+import { timeoutSignal } from '../../runtime/timeout-signal.js';
 import type { Clock } from '../../runtime/clock.js';
 import { GatewayError, tryAgain } from '../errors.js';
 import type { GatewayMetrics } from '../metrics.js';
@@ -74,7 +74,7 @@ export class TokenReviewer {
 
   async #ask(token: string): Promise<TokenReview['status']> {
     const { api, clock, metrics } = this.#options;
-    const bound = boundedSignal(clock, TIMEOUT_MS);
+    const bound = timeoutSignal(clock, TIMEOUT_MS);
     try {
       const review = await api.create(
         TokenReviews,

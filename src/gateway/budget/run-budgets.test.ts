@@ -3,7 +3,7 @@ import { AgentRuns, type AgentRun, type RunBudget } from '../../api/v1alpha1/age
 import { FakeClock } from '../../../test/builders/fake-clock.js';
 import type { DecideStatus } from '../runs/run-store.js';
 import type { ServedRun } from '../runs/served-runs.js';
-import { NO_USAGE } from '../usage.js';
+import { NO_USAGE } from '../../run/usage/usage.js';
 import { RunBudgets } from './run-budgets.js';
 
 const at = '2026-01-01T00:00:00.000Z';

@@ -3,12 +3,12 @@
  * can use. Near the end of the grant it asks the controller for more, and waits for the answer.
  * See docs/architecture.md#budgets.
  */
-import { formatMicroUsd, parseMicroUsd } from '../../api/money.js';
-import { isTerminal } from '../../api/run-status.js';
+import { formatMicroUsd, parseMicroUsd } from '../../run/usage/money.js';
+import { isTerminal } from '../../run/status.js';
 import type { AgentRun, RunBudget, RunUsage } from '../../api/v1alpha1/agent-run.js';
 import { sleep, type Clock } from '../../runtime/clock.js';
 import { GatewayError, runEnded } from '../errors.js';
-import type { Price } from '../prices.js';
+import type { Price } from '../../run/usage/prices.js';
 import type { RunStore } from '../runs/run-store.js';
 import { withUsage, type ServedRun } from '../runs/served-runs.js';
 

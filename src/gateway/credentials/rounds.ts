@@ -4,7 +4,7 @@ import type { Logger } from '../../observability/logger.js';
 import { sleep } from '../../runtime/clock.js';
 import type { Clock } from '../../runtime/clock.js';
 import type { Runnable } from '../../runtime/manager.js';
-import { bounded } from '../../services/bounded.js';
+import { withTimeout } from '../../runtime/with-timeout.js';
 
 /** Longest look at one object. */
 const CALL_MS = 10_000;
@@ -80,7 +80,7 @@ async function lookSafely(
   stopping: AbortSignal,
 ): Promise<void> {
   try {
-    await bounded(clock, CALL_MS, (signal) => look(key, signal), stopping);
+    await withTimeout(clock, CALL_MS, (signal) => look(key, signal), stopping);
   } catch (error) {
     // Another writer was faster: its change brings the object here again.
     if (!isConflict(error) && !isNotFound(error) && !stopping.aborted) log.warn({ err: error, object: key }, failure);

@@ -23,7 +23,7 @@ import type { Informer, InformerOptions, KubeApi } from '../../kube/types.js';
 import type { Logger } from '../../observability/logger.js';
 import type { Clock } from '../../runtime/clock.js';
 import type { Runnable } from '../../runtime/manager.js';
-import { sameJson } from '../../services/same-json.js';
+import { sameJson } from '../../runtime/same-json.js';
 import { createRounds } from './rounds.js';
 
 /** A Secret wakes nobody, so every agent that has credentials is looked at again this often. */

@@ -6,7 +6,7 @@ import type { EndpointResult } from '../../api/v1alpha1/box.js';
 import { Secrets } from '../../kube/core-types.js';
 import { createLogger } from '../../observability/logger.js';
 import { CachedReads } from '../cached-reads.js';
-import { Credentials } from '../vendors/credentials.js';
+import { Credentials } from '../providers/credentials.js';
 import { projectBox } from '../views.js';
 import { RECHECK_MS, createEndpointStatus } from './endpoint-status.js';
 import type { AskedEndpoint, EndpointVerdict } from './verdict.js';

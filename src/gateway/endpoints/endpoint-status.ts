@@ -14,9 +14,9 @@ import { Controller } from '../../runtime/controller.js';
 import type { ReconcileResult } from '../../runtime/controller.js';
 import type { Runnable } from '../../runtime/manager.js';
 import { GatewayError } from '../errors.js';
-import { describeSource, endpointKeySource } from '../vendors/credentials.js';
-import type { Credentials, KeySource } from '../vendors/credentials.js';
-import { endpointVendor } from '../vendors/vendors.js';
+import { describeSource, endpointKeySource } from '../providers/credentials.js';
+import type { Credentials, KeySource } from '../providers/credentials.js';
+import { endpointProvider } from '../providers/providers.js';
 import type { BoxView, GatewayPodView } from '../views.js';
 import { PROBE_BOUND_MS } from './probe-endpoint.js';
 import type { AskedEndpoint, EndpointVerdict } from './verdict.js';
@@ -130,7 +130,7 @@ class EndpointTeller {
       return { result: 'KeyNotUsable', message: error.message };
     }
     const keyIs = source === undefined ? undefined : describeSource(source);
-    return this.deps.probe({ baseUrl: endpointVendor(baseUrl).baseUrl, model, keyIs, secret }, signal);
+    return this.deps.probe({ baseUrl: endpointProvider(baseUrl).baseUrl, model, keyIs, secret }, signal);
   }
 
   async #tell(box: BoxView, endpointProbe: EndpointProbe, signal: AbortSignal): Promise<void> {

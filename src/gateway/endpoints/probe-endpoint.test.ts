@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import { FakeClock } from '../../../test/builders/fake-clock.js';
-import { VendorUnreachable } from '../vendors/vendor-client.js';
-import type { VendorRequest, VendorResponse } from '../vendors/vendor-client.js';
+import { ProviderUnreachable } from '../providers/provider-client.js';
+import type { ProviderRequest, ProviderResponse } from '../providers/provider-client.js';
 import { PROBE_BOUND_MS, probeEndpoint } from './probe-endpoint.js';
 
 const BASE = 'http://vllm:8000/v1';
@@ -22,8 +22,8 @@ type Reply = { status: number; body: object | string } | Error;
 
 /** A server that answers the two requests in this way. */
 function server(...replies: Reply[]) {
-  const requests: VendorRequest[] = [];
-  const send = (request: VendorRequest): Promise<VendorResponse> => {
+  const requests: ProviderRequest[] = [];
+  const send = (request: ProviderRequest): Promise<ProviderResponse> => {
     const reply = replies[requests.length];
     requests.push(request);
     if (reply === undefined) throw new Error(`nobody expected ${request.url}`);
@@ -63,7 +63,13 @@ test('a server without a list is fine when the Box names the model, and needs no
 const WITHOUT_PARSER = '"auto" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set';
 
 test.each<[string, Reply[], object, string, string]>([
-  ['no answer', [new VendorUnreachable('ECONNREFUSED', false)], {}, 'EndpointUnavailable', 'no answer (ECONNREFUSED)'],
+  [
+    'no answer',
+    [new ProviderUnreachable('ECONNREFUSED', false)],
+    {},
+    'EndpointUnavailable',
+    'no answer (ECONNREFUSED)',
+  ],
   ['busy', [failed(503, 'loading')], {}, 'EndpointUnavailable', '/models answered HTTP 503 (loading)'],
   ['broken', [failed(500)], {}, 'EndpointUnavailable', 'HTTP 500'],
   ['busy at the call', [LISTED, failed(429)], {}, 'EndpointUnavailable', '/chat/completions answered HTTP 429'],
@@ -112,9 +118,9 @@ test.each<[string, Reply[], object, string, string]>([
 test('an answer that never comes ends after two minutes; a stop ends the probe without a verdict', async () => {
   const clock = new FakeClock();
   const client = {
-    send: ({ signal }: VendorRequest) =>
-      new Promise<VendorResponse>((_resolve, reject) => {
-        signal.addEventListener('abort', () => reject(new VendorUnreachable('UND_ERR_ABORTED', true)));
+    send: ({ signal }: ProviderRequest) =>
+      new Promise<ProviderResponse>((_resolve, reject) => {
+        signal.addEventListener('abort', () => reject(new ProviderUnreachable('UND_ERR_ABORTED', true)));
       }),
   };
   const slow = probeEndpoint({ clock, client }, ASKED, stopping);

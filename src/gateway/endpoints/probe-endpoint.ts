@@ -1,10 +1,10 @@
 /** One probe of an OpenAI-compatible server: its list of models, then one call with a tool. */
-import { boundedSignal } from '../../runtime/bounded-signal.js';
+import { timeoutSignal } from '../../runtime/timeout-signal.js';
 import type { Clock } from '../../runtime/clock.js';
 import { readText } from '../bounded-text.js';
-import { VendorUnreachable } from '../vendors/vendor-client.js';
-import type { VendorClient } from '../vendors/vendor-client.js';
-import { endpointVendor } from '../vendors/vendors.js';
+import { ProviderUnreachable } from '../providers/provider-client.js';
+import type { ProviderClient } from '../providers/provider-client.js';
+import { endpointProvider } from '../providers/providers.js';
 import { modelToTry, noAnswer, toolCallRequest, toolCallVerdict } from './verdict.js';
 import type { AskedEndpoint, EndpointAnswer, EndpointVerdict } from './verdict.js';
 
@@ -14,7 +14,7 @@ const MAX_ANSWER_BYTES = 4 * 1024 * 1024;
 
 export interface ProbeDeps {
   clock: Clock;
-  client: Pick<VendorClient, 'send'>;
+  client: Pick<ProviderClient, 'send'>;
 }
 
 /** Never rejects for what the server does. Rejects when `stopping` fires. */
@@ -23,8 +23,8 @@ export async function probeEndpoint(
   asked: AskedEndpoint,
   stopping: AbortSignal,
 ): Promise<EndpointVerdict> {
-  const headers = endpointVendor(asked.baseUrl).headers(asked.secret);
-  const bound = boundedSignal(clock, PROBE_BOUND_MS, stopping);
+  const headers = endpointProvider(asked.baseUrl).headers(asked.secret);
+  const bound = timeoutSignal(clock, PROBE_BOUND_MS, stopping);
   const giveUpAt = clock.monotonic() + PROBE_BOUND_MS;
   const send = async (path: string, body?: object): Promise<EndpointAnswer> => {
     const { status, body: answer } = await client.send({
@@ -35,7 +35,7 @@ export async function probeEndpoint(
       giveUpAt,
     });
     const text = await readText(answer, MAX_ANSWER_BYTES).catch(() => {
-      throw new VendorUnreachable('the answer broke off', true);
+      throw new ProviderUnreachable('the answer broke off', true);
     });
     return { status, text };
   };
@@ -46,7 +46,7 @@ export async function probeEndpoint(
   } catch (error) {
     stopping.throwIfAborted();
     if (bound.expired) return noAnswer(asked, `not within ${PROBE_BOUND_MS / 1000} s`);
-    if (error instanceof VendorUnreachable) return noAnswer(asked, error.code);
+    if (error instanceof ProviderUnreachable) return noAnswer(asked, error.code);
     throw error;
   } finally {
     bound.dispose();

@@ -3,8 +3,8 @@
  * the model call tools? Pure. Agents need tools, and a server that runs without its tool-call parser answers everything else.
  */
 import type { EndpointResult } from '../../api/v1alpha1/box.js';
-import { objectIn, parseObject } from '../vendors/dialect.js';
-import { quoted, sayingOf } from '../vendors/vendor-errors.js';
+import { objectIn, parseObject } from '../providers/dialect.js';
+import { quoted, sayingOf } from '../providers/provider-errors.js';
 
 export interface EndpointVerdict {
   result: EndpointResult;

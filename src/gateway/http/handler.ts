@@ -11,7 +11,7 @@ import type { HttpMetrics } from '../../observability/metrics.js';
 import { MAX_MCP_MESSAGE_BYTES, MAX_MCP_MESSAGE_DEPTH } from '../../protocol/mcp.js';
 import { ClaimRequest, EventsRequest, FinishRequest, ToolRequest, type RunEvent } from '../../protocol/run.js';
 import type { Clock } from '../../runtime/clock.js';
-import type { AgentTools } from '../agent-tools/agent-tools.js';
+import type { AgentTools } from '../tools/tools.js';
 import type { RunAuthenticator, RunIdentity } from '../auth/run-authenticator.js';
 import { GatewayError, tryAgain } from '../errors.js';
 import type { McpCalls } from '../mcp/mcp-calls.js';

@@ -7,21 +7,21 @@ import { hostOf, referencesOf } from '../../api/credentials.js';
 import type { Cache } from '../../kube/types.js';
 import type { TrustedHost } from '../../net/web-client.js';
 import { MCP_FAMILY, mcpToolName } from '../../protocol/mcp.js';
-import { isAllowed, needsPerson, type AskedCall } from '../agent-tools/allowed-calls.js';
-import { agentOf } from '../agent-tools/tool-context.js';
+import { isAllowed, needsPerson, type AskedCall } from '../tools/allowed-calls.js';
+import { agentOf } from '../tools/tool-context.js';
 import type { RunIdentity } from '../auth/run-authenticator.js';
 import { GatewayError } from '../errors.js';
 import type { CallResult, GatewayMetrics } from '../metrics.js';
 import type { AnswerSink } from '../models/answer-sink.js';
 import type { ClaimInputs } from '../runs/claim-inputs.js';
-import type { Pinning } from '../runs/pinning.js';
+import type { Pinning } from '../runs/ownership.js';
 import type { RunStore } from '../runs/run-store.js';
 import type { ServedRun } from '../runs/served-runs.js';
 import type { AgentView, BoxView, ConnectorView } from '../views.js';
 import { NO_SECRET, SecretRefusal, type AgentSecrets } from './agent-secret.js';
 import { readMessage, type McpMessage } from './message.js';
 import { redactor } from './redact.js';
-import { refused, type McpRelay, type McpTarget } from './relay.js';
+import { refused, type McpRelay, type McpTarget } from './proxy.js';
 import { serversOf, type HttpServer } from './server-list.js';
 
 /** Calls of one run at the same time: it asks all its servers at its start. */

@@ -1,5 +1,5 @@
 import type { ServedRun } from '../runs/served-runs.js';
-import { NO_USAGE } from '../usage.js';
+import { NO_USAGE } from '../../run/usage/usage.js';
 import { ModelCallInFlight } from './call-in-flight.js';
 
 test('a call that was cut is charged once, also when its answer was on the way', () => {

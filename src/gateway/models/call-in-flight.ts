@@ -1,6 +1,6 @@
 /** One model call of a served run: what it may cost stands open until it is known what it did cost. Counted exactly once. */
 import type { CallInFlight, ServedRun } from '../runs/served-runs.js';
-import { addCall, type CallUsage } from '../usage.js';
+import { addCall, type CallUsage } from '../../run/usage/usage.js';
 
 export class ModelCallInFlight implements CallInFlight {
   readonly #served: ServedRun;

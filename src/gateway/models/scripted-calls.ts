@@ -6,7 +6,7 @@ import { GatewayError, runEnded } from '../errors.js';
 import type { CallResult } from '../metrics.js';
 import { scriptedReply } from '../scripted/engine.js';
 import { ChatRequest, completionOf, eventsOf } from '../scripted/openai.js';
-import { callTooLong } from '../vendors/vendor-errors.js';
+import { callTooLong } from '../providers/provider-errors.js';
 import type { AnswerSink } from './answer-sink.js';
 import type { ModelCallInFlight } from './call-in-flight.js';
 

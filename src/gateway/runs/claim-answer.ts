@@ -3,7 +3,7 @@ import { originOf, sessionIdOf } from '../../api/names.js';
 import type { AgentRun } from '../../api/v1alpha1/agent-run.js';
 import { PROTOCOL_VERSION, type ClaimAnswer } from '../../protocol/run.js';
 import { defaultModelOf, findModel } from '../../models/catalog.js';
-import { isVendor, VENDORS } from '../vendors/vendors.js';
+import { isProvider, PROVIDER_APIS } from '../providers/providers.js';
 import type { AgentView, BoxView } from '../views.js';
 import type { ClaimInput } from './claim-inputs.js';
 
@@ -38,7 +38,7 @@ export function contextWindowOf(agent: AgentView, box: BoxView): number | undefi
 
 /** Base URL of a provider's SDK, as a path on the gateway. */
 export function basePathOf(provider: string): string {
-  return `/gateway/${provider}/${isVendor(provider) ? VENDORS[provider].version : 'v1'}`;
+  return `/gateway/${provider}/${isProvider(provider) ? PROVIDER_APIS[provider].version : 'v1'}`;
 }
 
 /** Everything that the runner needs. `run` is the claimed run. */

@@ -1,6 +1,6 @@
 /** What a run needs to start, read from caches; a live GET only for what a cache does not have. */
 import { boxOfNamespace } from '../../api/names.js';
-import type { RunOutcome } from '../../api/run-status.js';
+import type { RunOutcome } from '../../run/status.js';
 import { Agents } from '../../api/v1alpha1/agent.js';
 import type { AgentRun } from '../../api/v1alpha1/agent-run.js';
 import { Boxes } from '../../api/v1alpha1/box.js';
@@ -13,9 +13,9 @@ import type { TranscriptMessage } from '../../protocol/run.js';
 import { GatewayError, tryAgain } from '../errors.js';
 import { projectAgent, projectBox, type AgentView, type BoxView } from '../views.js';
 import { EarlierRuns } from './earlier-runs.js';
-import { historyOf } from './history.js';
-import { hasOpenCall, resumeOf, type Resume } from './resume.js';
-import { DamagedInputError, messageOf } from './run-message.js';
+import { historyOf } from '../../run/session/history.js';
+import { hasOpenCall, resumeOf, type Resume } from '../../run/session/resume.js';
+import { DamagedInputError, messageOf } from '../../run/message.js';
 import type { RunStore } from './run-store.js';
 
 export interface ClaimInput {

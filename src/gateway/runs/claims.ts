@@ -2,13 +2,13 @@
  * The claim of a run by its pod: a compare-and-swap on the status, answered with the whole input of the run. The same pod
  * gets the same answer again; another pod 409; an ended run 410.
  */
-import { formatMicroUsd } from '../../api/money.js';
-import { claimedStatus, isTerminal } from '../../api/run-status.js';
+import { formatMicroUsd } from '../../run/usage/money.js';
+import { claimedStatus, isTerminal } from '../../run/status.js';
 import type { AgentRun } from '../../api/v1alpha1/agent-run.js';
 import type { ClaimAnswer, ClaimRequest } from '../../protocol/run.js';
 import { isoNow, type Clock } from '../../runtime/clock.js';
-import { approvalsOf } from '../agent-tools/approvals.js';
-import type { AbilitiesReader } from '../agent-tools/abilities.js';
+import { approvalsOf } from '../tools/approvals.js';
+import type { AbilitiesReader } from '../tools/abilities.js';
 import type { RunIdentity } from '../auth/run-authenticator.js';
 import { GatewayError, runEnded } from '../errors.js';
 import type { ClaimServers } from '../mcp/claim-servers.js';
@@ -17,7 +17,7 @@ import { isCancelRequested } from './reports.js';
 import { answerOf, modelOf } from './claim-answer.js';
 import { RunRefusedError, type ClaimInput, type ClaimInputs } from './claim-inputs.js';
 import type { RunFinisher } from './finishes.js';
-import type { GatewaySelf, Pinning } from './pinning.js';
+import type { GatewaySelf, Pinning } from './ownership.js';
 import type { RunStore } from './run-store.js';
 import type { ServedRuns } from './served-runs.js';
 
@@ -108,9 +108,9 @@ function expectClaimable(run: AgentRun): void {
 }
 
 /** What the controller granted at the admission, as it wrote it on the Job. */
-function budgetOf({ slice }: RunIdentity): Pick<NonNullable<AgentRun['status']>, 'budget'> {
-  if (slice === undefined) return {};
-  const { at, tokens, microUsd } = slice;
+function budgetOf({ grant }: RunIdentity): Pick<NonNullable<AgentRun['status']>, 'budget'> {
+  if (grant === undefined) return {};
+  const { at, tokens, microUsd } = grant;
   const granted = {
     ...(tokens === undefined ? {} : { tokens }),
     ...(microUsd === undefined ? {} : { usd: formatMicroUsd(microUsd) }),

@@ -8,11 +8,11 @@ import { ArchiveUnavailableError } from '../../archive/types.js';
 import type { ArchiveReader, ArchiveScope } from '../../archive/types.js';
 import type { KubeApi } from '../../kube/types.js';
 import type { Clock } from '../../runtime/clock.js';
-import { bounded } from '../../services/bounded.js';
+import { withTimeout } from '../../runtime/with-timeout.js';
 import { collect, readTranscript } from '../../transcript/chunk-store.js';
 import type { Transcript } from '../../transcript/chunk-store.js';
 import { orMissing } from '../errors.js';
-import { MAX_HISTORY_RUNS, claimOrder } from './history.js';
+import { MAX_HISTORY_RUNS, claimOrder } from '../../run/session/history.js';
 import type { RunStore } from './run-store.js';
 
 /** One read of the archive; the runner waits for its claim meanwhile. */
@@ -110,7 +110,7 @@ async function readArchive<T>(
   read: (signal: AbortSignal) => Promise<T>,
 ): Promise<T | undefined> {
   try {
-    return await bounded(clock, ARCHIVE_READ_MS, read);
+    return await withTimeout(clock, ARCHIVE_READ_MS, read);
   } catch (error) {
     if (error instanceof ArchiveUnavailableError) return undefined;
     throw error;

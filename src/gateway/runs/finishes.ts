@@ -1,8 +1,8 @@
 /** The end of a run as the gateway writes it: reported by the runner, refused at the claim, or silent for too long. */
-import { evictionBy } from '../../api/disruption.js';
+import { evictionBy } from '../../run/disruption.js';
 import { acceptedAt } from '../../api/names.js';
-import { RUN_REASONS, isReportedReason } from '../../api/reasons.js';
-import { finishedStatus, isTerminal, phaseOf, type RunOutcome, type RunStatus } from '../../api/run-status.js';
+import { RUN_REASONS, isReportedReason } from '../../run/reasons.js';
+import { finishedStatus, isTerminal, phaseOf, type RunOutcome, type RunStatus } from '../../run/status.js';
 import { MAX_STATUS_OUTPUT_BYTES, type AgentRun, type RunPhase } from '../../api/v1alpha1/agent-run.js';
 import { Pods } from '../../kube/core-types.js';
 import type { KubeApi } from '../../kube/types.js';
@@ -15,9 +15,9 @@ import type { RunIdentity } from '../auth/run-authenticator.js';
 import { GatewayError, runEnded, tryAgain } from '../errors.js';
 import type { KeyedLock } from '../keyed-lock.js';
 import type { GatewayMetrics } from '../metrics.js';
-import { NO_USAGE } from '../usage.js';
+import { NO_USAGE } from '../../run/usage/usage.js';
 import { pendingStatus } from './pending-status.js';
-import type { Pinning } from './pinning.js';
+import type { Pinning } from './ownership.js';
 import type { RunStore } from './run-store.js';
 import { logFields, transcriptOf, withUsage, type ServedRun, type ServedRuns } from './served-runs.js';
 

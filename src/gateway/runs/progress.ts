@@ -1,5 +1,5 @@
 /** Usage and transcript positions of working runs, stored while they change: for kubectl, and for whoever takes over. */
-import { isTerminal } from '../../api/run-status.js';
+import { isTerminal } from '../../run/status.js';
 import type { Clock } from '../../runtime/clock.js';
 import type { RunStore } from './run-store.js';
 import { transcriptOf, withUsage, type ServedRun } from './served-runs.js';

@@ -1,5 +1,5 @@
 /** Reports and heartbeats of a run: idempotent by (run, seq); cancel rides back on the answers. */
-import { isTerminal } from '../../api/run-status.js';
+import { isTerminal } from '../../run/status.js';
 import type { AgentRun } from '../../api/v1alpha1/agent-run.js';
 import type { EventsAnswer, EventsRequest } from '../../protocol/run.js';
 import { SequenceConflictError } from '../../transcript/log.js';
@@ -7,7 +7,7 @@ import type { RunIdentity } from '../auth/run-authenticator.js';
 import { GatewayError, runEnded } from '../errors.js';
 import type { KeyedLock } from '../keyed-lock.js';
 import type { GatewayMetrics } from '../metrics.js';
-import type { Pinning } from './pinning.js';
+import type { Pinning } from './ownership.js';
 import type { RunStore } from './run-store.js';
 import type { ServedRun, ServedRuns } from './served-runs.js';
 

@@ -4,7 +4,7 @@
  * still while the API server cannot check tokens: a run must not pay for an outage of ours.
  */
 import { boxOfNamespace } from '../../api/names.js';
-import { isTerminal } from '../../api/run-status.js';
+import { isTerminal } from '../../run/status.js';
 import { parseObjectKey } from '../../api/meta.js';
 import type { AgentRun } from '../../api/v1alpha1/agent-run.js';
 import type { Cache, CacheChange } from '../../kube/types.js';
@@ -12,7 +12,7 @@ import type { Logger } from '../../observability/logger.js';
 import type { Clock } from '../../runtime/clock.js';
 import type { BoxView } from '../views.js';
 import type { RunFinisher } from './finishes.js';
-import type { GatewaySelf } from './pinning.js';
+import type { GatewaySelf } from './ownership.js';
 import type { Progress } from './progress.js';
 import { logFields, type ServedRun, type ServedRuns } from './served-runs.js';
 

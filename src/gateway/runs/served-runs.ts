@@ -2,14 +2,14 @@
  * The runs that are pinned to this pod, with what is not in their status yet: transcript positions, usage, clocks. All
  * of it can be rebuilt from the API server, so that a restart or a take-over loses at most the usage of 5 s.
  */
-import { chargeOpenCall } from '../../api/budget.js';
+import { chargeOpenCall } from '../../run/usage/budget.js';
 import { objectKey } from '../../api/meta.js';
 import type { AgentRun, RunUsage } from '../../api/v1alpha1/agent-run.js';
 import type { ObjectRef } from '../../kube/types.js';
 import type { Clock } from '../../runtime/clock.js';
 import { TranscriptLog } from '../../transcript/log.js';
 import { ownerOf, type ChunkApi } from '../../transcript/chunk-store.js';
-import { NO_USAGE, openCallOf, type CallUsage } from '../usage.js';
+import { NO_USAGE, openCallOf, type CallUsage } from '../../run/usage/usage.js';
 
 /** A model call that is not answered yet. */
 export interface CallInFlight {

@@ -2,7 +2,7 @@
  * One MCP server of a run: connected once, its tools fixed from then on. A session that the server has forgotten is opened
  * again; a tool that then reads differently is not called, since neither the model nor a person has seen it so.
  */
-import { boundedSignal } from '../../runtime/bounded-signal.js';
+import { timeoutSignal } from '../../runtime/timeout-signal.js';
 import type { Clock } from '../../runtime/clock.js';
 import type { ToolResult } from '../engine.js';
 import { failed } from '../results.js';
@@ -126,7 +126,7 @@ async function within<T>(
   { name, clock, signal }: Bounds,
   work: (during: AbortSignal) => Promise<T>,
 ): Promise<T> {
-  const bound = boundedSignal(clock, ms, signal);
+  const bound = timeoutSignal(clock, ms, signal);
   try {
     return await work(bound.signal);
   } catch (error) {

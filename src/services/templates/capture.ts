@@ -7,7 +7,7 @@ import { toSnapshot } from '../../templates/snapshot.js';
 import type { AgentSnapshot } from '../../templates/snapshot.js';
 import { AGENT_NOT_FOUND, idOf, kubeCall, schedulesOf, skillsOf, triggersOf } from '../scope.js';
 import type { ScopeDeps } from '../scope.js';
-import { UserError } from '../user-error.js';
+import { UserError } from '../../api/user-error.js';
 import type { AgentView } from '../views.js';
 
 /** One GET for the agent and one for each skill; schedules and triggers are in the cache whole. */

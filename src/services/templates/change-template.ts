@@ -1,18 +1,19 @@
 /** Changing a template so that no change of anybody else is lost: new content first, then one patch of the version read. */
 import { ANNOTATION_REQUESTED_BY } from '../../api/labels.js';
 import { AgentTemplates } from '../../api/v1alpha1/agent-template.js';
-import type { AgentTemplate, TemplateContent } from '../../api/v1alpha1/agent-template.js';
+import type { AgentTemplate } from '../../api/v1alpha1/agent-template.js';
 import { isConflict, isNotFound, isRefused } from '../../kube/errors.js';
 import { isoNow } from '../../runtime/clock.js';
 import type { AgentSnapshot } from '../../templates/snapshot.js';
-import type { Caller } from '../key-check.js';
+import type { Caller } from '../keys/key-check.js';
 import { kubeCall, refuseGitOps } from '../scope.js';
-import { UserError } from '../user-error.js';
+import { UserError } from '../../api/user-error.js';
 import { projectTemplate } from '../views.js';
 import type { TemplateView } from '../views.js';
 import { ContentGoneError, deleteContent, placeOf, readContent, writeContent } from './content-store.js';
 import { TEMPLATE_NOT_FOUND, readTemplate } from './find.js';
 import type { TemplateDeps } from './find.js';
+import { contentsOf } from '../../templates/contents.js';
 
 const MAX_ATTEMPTS = 8;
 
@@ -104,10 +105,4 @@ async function removeUnused(deps: ChangeDeps, before: AgentTemplate, after: Agen
   for (const ref of contentsOf(before)) {
     if (!used.has(ref.content)) await deleteContent(deps, placeOf(after), ref);
   }
-}
-
-/** Every content that a template points to, each once. */
-export function contentsOf({ spec }: { spec: Pick<AgentTemplate['spec'], 'draft' | 'published'> }): TemplateContent[] {
-  const all = new Map([spec.draft, ...spec.published].map((ref) => [ref.content, ref]));
-  return [...all.values()];
 }

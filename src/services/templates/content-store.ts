@@ -20,7 +20,7 @@ import { ContentFile } from '../../templates/snapshot.js';
 import type { AgentSnapshot } from '../../templates/snapshot.js';
 import { kubeCall } from '../scope.js';
 import type { ScopeDeps } from '../scope.js';
-import { UserError } from '../user-error.js';
+import { UserError } from '../../api/user-error.js';
 
 type StoreDeps = Pick<ScopeDeps, 'api' | 'clock'>;
 

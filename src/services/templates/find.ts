@@ -4,13 +4,13 @@ import { AgentTemplates } from '../../api/v1alpha1/agent-template.js';
 import type { AgentTemplate } from '../../api/v1alpha1/agent-template.js';
 import { orUndefined } from '../../kube/errors.js';
 import { INDEX, LISTED } from '../caches.js';
-import type { AgentDeps } from '../agents.js';
-import type { Caller } from '../key-check.js';
-import type { StartDeps } from '../runs.js';
+import type { AgentDeps } from '../agents/agents.js';
+import type { Caller } from '../keys/key-check.js';
+import type { StartDeps } from '../runs/runs.js';
 import { DNS_LABEL, compare, kubeCall } from '../scope.js';
 import type { ScopeDeps } from '../scope.js';
-import type { TriggerDeps } from '../triggers.js';
-import { UserError } from '../user-error.js';
+import type { TriggerDeps } from '../triggers/triggers.js';
+import { UserError } from '../../api/user-error.js';
 import { projectTemplate } from '../views.js';
 import type { TemplateView } from '../views.js';
 

@@ -1,8 +1,8 @@
 /** install_template: all agents or none; how that is kept stands in installation.ts. */
-import type { Caller } from '../key-check.js';
+import type { Caller } from '../keys/key-check.js';
 import { chooseBox } from '../scope.js';
-import { currentKey } from '../triggers.js';
-import { UserError } from '../user-error.js';
+import { currentKey } from '../triggers/triggers.js';
+import { UserError } from '../../api/user-error.js';
 import { findTemplate, templateIdOf } from './find.js';
 import type { TemplateDeps } from './find.js';
 import { Installation } from './installation.js';

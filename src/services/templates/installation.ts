@@ -19,15 +19,15 @@ import { isAlreadyExists, isConflict, isNotFound, isRefused, orUndefined } from 
 import { renameMentions } from '../../templates/mentions.js';
 import { fromSnapshot, mapPrompts } from '../../templates/snapshot.js';
 import type { AgentSnapshot } from '../../templates/snapshot.js';
-import { newChild, passBarrier } from '../agent-children.js';
-import { ACTIVE_WAIT_MS, freeHandle, inactiveReasonOf, newAgent, takenHandles } from '../agents.js';
-import { bounded } from '../bounded.js';
-import { connectorSummaries } from '../connectors.js';
-import type { Caller } from '../key-check.js';
+import { newChild, passBarrier } from '../agents/agent-children.js';
+import { ACTIVE_WAIT_MS, freeHandle, inactiveReasonOf, newAgent, takenHandles } from '../agents/agents.js';
+import { withTimeout } from '../../runtime/with-timeout.js';
+import { connectorSummaries } from '../connectors/connectors.js';
+import type { Caller } from '../keys/key-check.js';
 import { KUBE_CALL_MS, idOf, kubeCall } from '../scope.js';
-import { ACKNOWLEDGE_MS } from '../start-run.js';
-import { newTokenId } from '../trigger-token.js';
-import { UserError } from '../user-error.js';
+import { ACKNOWLEDGE_MS } from '../../run/start/start-run.js';
+import { newTokenId } from '../triggers/trigger-token.js';
+import { UserError } from '../../api/user-error.js';
 import { projectAgent } from '../views.js';
 import type { AgentView, BoxView } from '../views.js';
 import type { TemplateDeps } from './find.js';
@@ -218,7 +218,7 @@ export class Installation {
       sessionTitle: 'Setup',
       actor: this.caller.keyPrefix,
     };
-    return bounded(this.deps.clock, ACKNOWLEDGE_MS, (signal) => this.deps.startRun(request, signal));
+    return withTimeout(this.deps.clock, ACKNOWLEDGE_MS, (signal) => this.deps.startRun(request, signal));
   }
 
   /** The one write that shows the agents and counts the install: it fails when the controller has begun to take it back. */

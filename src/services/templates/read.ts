@@ -1,7 +1,7 @@
 /** Listing and reading templates. */
-import type { Caller } from '../key-check.js';
+import type { Caller } from '../keys/key-check.js';
 import type { ScopeDeps } from '../scope.js';
-import { UserError } from '../user-error.js';
+import { UserError } from '../../api/user-error.js';
 import type { TemplateView } from '../views.js';
 import { ContentGoneError, readContent } from './content-store.js';
 import type { ContentRef } from './content-store.js';

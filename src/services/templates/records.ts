@@ -1,8 +1,8 @@
 /** Templates and their agents as the tools show them; what other workspaces must not see is left out. */
 import type { AgentTemplate } from '../../api/v1alpha1/agent-template.js';
 import type { AgentSnapshot } from '../../templates/snapshot.js';
-import { mcpServerRecord } from '../mcp-servers.js';
-import type { Caller } from '../key-check.js';
+import { mcpServerRecord } from '../connectors/mcp-servers.js';
+import type { Caller } from '../keys/key-check.js';
 import type { ScopeDeps } from '../scope.js';
 import { isoTime } from '../views.js';
 import type { TemplateView } from '../views.js';

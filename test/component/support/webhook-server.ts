@@ -9,11 +9,11 @@ import type { AgentRun } from '../../../src/api/v1alpha1/agent-run.js';
 import type { TriggerMethod } from '../../../src/api/v1alpha1/agent-trigger.js';
 import { createLogger } from '../../../src/observability/logger.js';
 import { createTriggerReader } from '../../../src/services/caches.js';
-import { dedupeRunName } from '../../../src/services/dedupe-name.js';
-import { findStartedRun, startRun } from '../../../src/services/start-run.js';
-import { OwnRuns } from '../../../src/services/own-runs.js';
-import { tokenMatches, triggerToken } from '../../../src/services/trigger-token.js';
-import type { BacklogCount } from '../../../src/services/backlog-budget.js';
+import { dedupeRunName } from '../../../src/run/start/dedupe-name.js';
+import { findStartedRun, startRun } from '../../../src/run/start/start-run.js';
+import { OwnRuns } from '../../../src/run/start/own-runs.js';
+import { tokenMatches, triggerToken } from '../../../src/services/triggers/trigger-token.js';
+import type { BacklogCount } from '../../../src/run/start/backlog-budget.js';
 import { createWebhookRouter } from '../../../src/webhook/router.js';
 import { FakeClock } from '../../builders/fake-clock.js';
 

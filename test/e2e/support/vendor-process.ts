@@ -1,12 +1,12 @@
 /**
- * The fake vendors of test/builders/fake-vendor.ts as the process of a pod, with a second port on which a test says how a
- * case is answered and reads what was asked: `POST /script` with {@link VendorScript}, `GET /seen?name=` gives
+ * The fake vendors of test/builders/fake-provider.ts as the process of a pod, with a second port on which a test says how a
+ * case is answered and reads what was asked: `POST /script` with {@link ProviderScript}, `GET /seen?name=` gives
  * {@link SeenCase}. A case is known by the marker `[case:NAME]` in the message of the run. That port also plays a server that
  * redirects: `/redirect` leads to `/landed`, and `GET /paths` tells which of them were asked for.
  */
 import { createServer } from 'node:http';
-import { startFakeVendor } from '../../builders/fake-vendor.js';
-import type { FakeAnswer, FakeFault, SeenRequest } from '../../builders/fake-vendor.js';
+import { startFakeProvider } from '../../builders/fake-provider.js';
+import type { FakeAnswer, FakeFault, SeenRequest } from '../../builders/fake-provider.js';
 
 export const VENDOR_PORT = 8080;
 export const CONTROL_PORT = 8081;
@@ -18,7 +18,7 @@ export const CONTROL_PORT = 8081;
 export type ScriptedAnswer =
   FakeFault | (Omit<FakeAnswer, 'usage'> & { usage?: FakeAnswer['usage'] | 'all'; times?: number });
 
-export interface VendorScript {
+export interface ProviderScript {
   name: string;
   /** One after another; the last one again and again. */
   answers: ScriptedAnswer[];
@@ -52,7 +52,7 @@ function seenCase(name: string): SeenCase {
   return { requests };
 }
 
-await startFakeVendor({
+await startFakeProvider({
   key: process.env['VENDOR_KEY'] ?? '',
   answers: answerFor,
   listen: { host: '0.0.0.0', port: VENDOR_PORT },
@@ -72,7 +72,7 @@ createServer((incoming, outgoing) => {
       return outgoing.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(paths));
     }
     if (incoming.method === 'POST') {
-      const script = JSON.parse(Buffer.concat(pieces).toString('utf8')) as VendorScript;
+      const script = JSON.parse(Buffer.concat(pieces).toString('utf8')) as ProviderScript;
       scripts.set(script.name, script.answers);
     }
     const seen = seenCase(url.searchParams.get('name') ?? '');

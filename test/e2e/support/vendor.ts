@@ -1,7 +1,7 @@
 /** A pod that plays the model vendors in their own protocols, and Boxes that reach it with keys of their own. */
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-import { BASE_PATHS } from '../../builders/fake-vendor.js';
+import { BASE_PATHS } from '../../builders/fake-provider.js';
 import { apply, eventually, getObject, kubectl, kubectlOk, productImage } from './install.js';
 import type { Tenant } from './tenant.js';
 import type { ScriptedAnswer, SeenCase } from './vendor-process.js';
@@ -23,7 +23,7 @@ export const MODELS = [
   { provider: 'boxwright', model: 'my-model', secretKey: 'API_KEY' },
 ] as const;
 
-export interface VendorPod {
+export interface ProviderPod {
   /** Fields of a Box that send all its model calls here; the endpoint costs 1 US dollar a million input and 2 output tokens. */
   box: object;
   /** Puts the keys into the Box's namespace. */
@@ -38,7 +38,7 @@ export interface VendorPod {
 }
 
 /** Starts the pod in a namespace of its own, from the image of the product, which has Node. */
-export async function startVendorPod(name: string): Promise<VendorPod> {
+export async function startProviderPod(name: string): Promise<ProviderPod> {
   const namespace = `${name}-vendors`;
   await apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } });
   await apply(

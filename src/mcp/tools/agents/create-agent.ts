@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { MAX_CONNECTORS } from '../../../api/v1alpha1/agent.js';
-import { createAgent } from '../../../services/agents.js';
+import { createAgent } from '../../../services/agents/agents.js';
 import { defineTool } from '../../define-tool.js';
 import { agentFields } from './agent-arguments.js';
 

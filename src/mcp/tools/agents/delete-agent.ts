@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { deleteAgent } from '../../../services/update-agent.js';
+import { deleteAgent } from '../../../services/agents/update-agent.js';
 import { defineTool } from '../../define-tool.js';
 import { agentIdArgument } from '../common-arguments.js';
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { getAgent } from '../../../services/agents.js';
+import { getAgent } from '../../../services/agents/agents.js';
 import { defineTool } from '../../define-tool.js';
 import { agentIdArgument } from '../common-arguments.js';
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { listAgents } from '../../../services/agents.js';
+import { listAgents } from '../../../services/agents/agents.js';
 import { defineTool } from '../../define-tool.js';
 
 export const listAgentsTool = defineTool({

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { updateAgent } from '../../../services/update-agent.js';
+import { updateAgent } from '../../../services/agents/update-agent.js';
 import { defineTool } from '../../define-tool.js';
 import { agentIdArgument } from '../common-arguments.js';
 import { agentUpdateFields } from './agent-arguments.js';

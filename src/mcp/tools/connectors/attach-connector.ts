@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { attachConnector } from '../../../services/connectors.js';
+import { attachConnector } from '../../../services/connectors/connectors.js';
 import { defineTool } from '../../define-tool.js';
 import { agentIdArgument } from '../common-arguments.js';
 import { connectorSlugArgument } from './connector-arguments.js';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { listAgentConnectors } from '../../../services/connectors.js';
+import { listAgentConnectors } from '../../../services/connectors/connectors.js';
 import { defineTool } from '../../define-tool.js';
 import { agentIdArgument } from '../common-arguments.js';
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { searchConnectors } from '../../../services/connectors.js';
+import { searchConnectors } from '../../../services/connectors/connectors.js';
 import { defineTool } from '../../define-tool.js';
 
 export const searchConnectorsTool = defineTool({

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { MAX_MCP_SERVERS, MCP_SERVER_NAME, MCP_TRANSPORTS } from '../../../api/v1alpha1/mcp-server.js';
-import { setMcpServers } from '../../../services/mcp-servers.js';
+import { setMcpServers } from '../../../services/connectors/mcp-servers.js';
 import { defineTool } from '../../define-tool.js';
 import { agentIdArgument } from '../common-arguments.js';
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { listMemories } from '../../../services/memories.js';
+import { listMemories } from '../../../services/memories/memories.js';
 import { defineTool } from '../../define-tool.js';
 import { agentIdArgument } from '../common-arguments.js';
 

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { Provider } from '../../../api/v1alpha1/common.js';
-import { listModels } from '../../../services/models.js';
+import { listModels } from '../../../services/models/models.js';
 import { defineTool } from '../../define-tool.js';
 import { spaceIdArgument } from '../common-arguments.js';
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { cancelRun } from '../../../services/runs.js';
+import { cancelRun } from '../../../services/runs/runs.js';
 import { defineTool } from '../../define-tool.js';
 import { agentIdArgument, runIdArgument } from '../common-arguments.js';
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { getRun } from '../../../services/runs.js';
+import { getRun } from '../../../services/runs/runs.js';
 import { defineTool } from '../../define-tool.js';
 import { agentIdArgument, runIdArgument, waitSecondsArgument } from '../common-arguments.js';
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { listRuns } from '../../../services/runs.js';
+import { listRuns } from '../../../services/runs/runs.js';
 import { defineTool } from '../../define-tool.js';
 import { agentIdArgument } from '../common-arguments.js';
 

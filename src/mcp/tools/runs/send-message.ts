@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { sendMessage } from '../../../services/runs.js';
+import { sendMessage } from '../../../services/runs/runs.js';
 import { defineTool } from '../../define-tool.js';
 import { agentIdArgument, waitSecondsArgument } from '../common-arguments.js';
 

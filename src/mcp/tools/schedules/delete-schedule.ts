@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { deleteSchedule } from '../../../services/schedules.js';
+import { deleteSchedule } from '../../../services/schedules/schedules.js';
 import { defineTool } from '../../define-tool.js';
 import { agentIdArgument } from '../common-arguments.js';
 import { scheduleSlugArgument } from './schedule-arguments.js';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { listSchedules } from '../../../services/schedules.js';
+import { listSchedules } from '../../../services/schedules/schedules.js';
 import { defineTool } from '../../define-tool.js';
 import { agentIdArgument } from '../common-arguments.js';
 

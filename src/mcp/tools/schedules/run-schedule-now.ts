@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { runScheduleNow } from '../../../services/schedules.js';
+import { runScheduleNow } from '../../../services/schedules/schedules.js';
 import { defineTool } from '../../define-tool.js';
 import { agentIdArgument } from '../common-arguments.js';
 import { scheduleSlugArgument } from './schedule-arguments.js';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { AgentScheduleSpec } from '../../../api/v1alpha1/agent-schedule.js';
-import { upsertSchedule } from '../../../services/schedules.js';
+import { upsertSchedule } from '../../../services/schedules/schedules.js';
 import { defineTool } from '../../define-tool.js';
 import { agentIdArgument } from '../common-arguments.js';
 

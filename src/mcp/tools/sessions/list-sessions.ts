@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { listSessions } from '../../../services/sessions.js';
+import { listSessions } from '../../../services/sessions/sessions.js';
 import { defineTool } from '../../define-tool.js';
 import { agentIdArgument } from '../common-arguments.js';
 

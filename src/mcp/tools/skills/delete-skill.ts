@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { deleteSkill } from '../../../services/skills.js';
+import { deleteSkill } from '../../../services/skills/skills.js';
 import { defineTool } from '../../define-tool.js';
 import { agentIdArgument } from '../common-arguments.js';
 import { skillSlugArgument } from './skill-arguments.js';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { listSkills } from '../../../services/skills.js';
+import { listSkills } from '../../../services/skills/skills.js';
 import { defineTool } from '../../define-tool.js';
 import { agentIdArgument } from '../common-arguments.js';
 

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { AgentSkillSpec } from '../../../api/v1alpha1/agent-skill.js';
-import { upsertSkill } from '../../../services/skills.js';
+import { upsertSkill } from '../../../services/skills/skills.js';
 import { defineTool } from '../../define-tool.js';
 import { agentIdArgument } from '../common-arguments.js';
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { listSpaces } from '../../../services/agents.js';
+import { listSpaces } from '../../../services/agents/agents.js';
 import { defineTool } from '../../define-tool.js';
 
 export const listSpacesTool = defineTool({

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { deleteTrigger } from '../../../services/triggers.js';
+import { deleteTrigger } from '../../../services/triggers/triggers.js';
 import { defineTool } from '../../define-tool.js';
 import { agentIdArgument, slugArgument } from '../common-arguments.js';
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { listTriggers } from '../../../services/triggers.js';
+import { listTriggers } from '../../../services/triggers/triggers.js';
 import { defineTool } from '../../define-tool.js';
 import { agentIdArgument } from '../common-arguments.js';
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { rotateTriggerToken } from '../../../services/triggers.js';
+import { rotateTriggerToken } from '../../../services/triggers/triggers.js';
 import { defineTool } from '../../define-tool.js';
 import { agentIdArgument, slugArgument } from '../common-arguments.js';
 

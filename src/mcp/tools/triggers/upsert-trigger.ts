@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { AgentTriggerSpec, TriggerMethod } from '../../../api/v1alpha1/agent-trigger.js';
-import { upsertTrigger } from '../../../services/triggers.js';
+import { upsertTrigger } from '../../../services/triggers/triggers.js';
 import { defineTool } from '../../define-tool.js';
 import { agentIdArgument } from '../common-arguments.js';
 

@@ -1,0 +1,60 @@
+/** Creates the Job of an admitted run. "Already exists" with our owner UID is success. */
+import { Jobs } from '../../../kube/core-types.js';
+import { isAlreadyExists } from '../../../kube/errors.js';
+import { ownedBy } from '../../../kube/owner-references.js';
+import { describeEmpty } from '../../budget/exhausted-budgets.js';
+import { mustWait } from '../../workspace-volume/plan.js';
+import type { RunDependencies } from '../dependencies.js';
+import { hostUsersOf } from './host-users.js';
+import { buildJob } from './job.js';
+import { refusalOf } from './job-refusal.js';
+import type { JobRefusal } from './job-refusal.js';
+import type { RunState } from '../run-state.js';
+import { BY_SESSION, sessionKeyOf } from '../views.js';
+import type { RunView } from '../views.js';
+
+export type CreateResult =
+  | { result: 'created' }
+  /** A Job of another run has the name: one of a deleted namesake, which the garbage collector removes. */
+  | { result: 'other-job' }
+  /** Not before a budget has something left. */
+  | { result: 'no-budget'; message: string }
+  | JobRefusal;
+
+/** Rejects for what repeating soon can repair: no answer, missing rights, an installation that is not set up yet. */
+export async function createJob(
+  deps: Pick<RunDependencies, 'api' | 'caches' | 'jobSettings' | 'budgets'>,
+  { run, box, uid, volume }: RunState,
+  signal: AbortSignal,
+): Promise<CreateResult> {
+  if (box === undefined) return { result: 'refused', reason: 'BoxNotReady' };
+  if (volume === undefined || mustWait(volume)) return { result: 'refused', reason: 'WorkspaceNotReady' };
+  const empty = run.spec.parent?.waits === true ? undefined : deps.budgets?.empty.expectRoom(run);
+  if (empty !== undefined) return { result: 'no-budget', message: describeEmpty(empty) };
+  const settings = await deps.jobSettings(signal);
+  const previousRun = previousRunOf(run, deps.caches.runs.byIndex(BY_SESSION, sessionKeyOf(run)));
+  const grant = deps.budgets?.admit(run);
+  const claimName = volume.use === 'claim' ? volume.claimName : undefined;
+  const hostUsers = hostUsersOf(box.spec, deps.caches.nodes.values());
+  const job = buildJob({ run, box, settings, grant, claimName, hostUsers, previousRun });
+  try {
+    await deps.api.create(Jobs, job, { signal });
+    return { result: 'created' };
+  } catch (error) {
+    if (!isAlreadyExists(error)) return refusalOf(error);
+    const ref = { namespace: job.metadata.namespace ?? '', name: job.metadata.name };
+    const existing = await deps.api.get(Jobs, ref, { signal });
+    return { result: ownedBy(existing, uid) ? 'created' : 'other-job' };
+  }
+}
+
+/** The run of the session that was claimed last: its transcript goes on in this one. */
+export function previousRunOf(run: RunView, session: readonly RunView[]): string | undefined {
+  let latest: { name: string; at: number } | undefined;
+  for (const other of session) {
+    const at = Date.parse(other.status?.claim?.at ?? '');
+    if (other.metadata.name === run.metadata.name || Number.isNaN(at)) continue;
+    if (latest === undefined || at > latest.at) latest = { name: other.metadata.name, at };
+  }
+  return latest?.name;
+}

@@ -1,0 +1,82 @@
+/** What it means for a run that the API server did not take its Job. */
+import type { QueueReason } from '../../../run/reasons.js';
+import {
+  KubeApiError,
+  KubeConnectionError,
+  isBadRequest,
+  isForbidden,
+  isInvalid,
+  isNotFound,
+} from '../../../kube/errors.js';
+import { isRetrySoon, isUnavailable } from '../../../runtime/errors.js';
+
+export type JobRefusal =
+  /** Not now; the run waits. `message` takes the place of what the reason says in general. */
+  | {
+      result: 'refused';
+      reason: Extract<QueueReason, 'NoCapacity' | 'BoxNotReady' | 'WorkspaceNotReady' | 'JobRefused' | 'JobNotCreated'>;
+      message?: string;
+    }
+  /** Never. */
+  | { result: 'invalid'; message: string };
+
+/** What an answer of the API server to the Job says. Throws the error itself for what repeating soon can repair. */
+export function refusalOf(error: unknown): JobRefusal {
+  const message = `Kubernetes refused the Job: ${(error as Error).message}`;
+  if (isDenied(error)) return { result: 'refused', reason: 'JobRefused', message };
+  if (isInvalid(error)) return { result: 'invalid', message };
+  if (isNotFound(error) || isTerminating(error)) return { result: 'refused', reason: 'BoxNotReady' };
+  if (isForbidden(error) && (error as Error).message.includes('exceeded quota')) {
+    return { result: 'refused', reason: 'NoCapacity' };
+  }
+  // As admission plugins of the API server answer: a person has to mend something.
+  if (isBadRequest(error) || (isForbidden(error) && !comesBack(error as Error)))
+    return { result: 'refused', reason: 'JobRefused', message };
+  throw error;
+}
+
+/**
+ * By an admission policy or webhook, which chooses the code: 422 is what a policy answers that names no reason, 500 what most
+ * webhooks answer for a failure of their own.
+ */
+function isDenied(error: unknown): boolean {
+  return error instanceof KubeApiError && /\bdenied (the )?request\b/.test(error.message);
+}
+
+/**
+ * Why there is no Job, for an error of createJob that may last: undefined for an API server that is away, of which the
+ * run could not even say so, and for a write that was based on an older version.
+ */
+export function lastingFailure(error: unknown): string | undefined {
+  if (!(error instanceof Error) || isRetrySoon(error)) return undefined;
+  if (isUnavailable(error) && !isInternal(error) && !isUnanswered(error)) return undefined;
+  return `The Job cannot be created: ${error.message}`;
+}
+
+/** No answer in time, as from a webhook that may take as long: the Job may come all the same. */
+export function isUnanswered(error: unknown): boolean {
+  return error instanceof KubeConnectionError && error.failure === 'timeout';
+}
+
+/**
+ * 500 from the admission of the Job while all else works: `Internal error occurred: failed calling webhook "…"`, or the patch
+ * of a webhook does not fit.
+ */
+function isInternal(error: Error): boolean {
+  return error instanceof KubeApiError && error.message.includes('Internal error occurred: ');
+}
+
+/**
+ * 403 of an API server that has not read all that it needs after its start: rights (`User "…" cannot create resource "jobs" in
+ * API group "batch" in the namespace "…"`), or what an admission plugin works with.
+ */
+function comesBack({ message }: Error): boolean {
+  return message.includes('cannot create resource') || message.includes('not yet ready to handle request');
+}
+
+function isTerminating(error: unknown): boolean {
+  return (
+    error instanceof KubeApiError &&
+    error.details?.causes?.some(({ reason }) => reason === 'NamespaceTerminating') === true
+  );
+}

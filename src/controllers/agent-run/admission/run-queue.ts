@@ -1,0 +1,315 @@
+/**
+ * The runs that wait and work, kept up to date from cache events, and the decisions of admission.ts made on them.
+ * Memory only: after a restart it is built again from runs and Jobs. An admission counts as a working run at once, before
+ * the informer shows its Job, so that no limit is ever overrun by a lagging cache.
+ */
+import type { QueueReason } from '../../../run/reasons.js';
+import type { Clock } from '../../../runtime/clock.js';
+import { admit, isBefore, waitReason } from './places.js';
+import type { AgentQueue, BoxQueue, Gate, Turn, WaitingRun } from './places.js';
+
+export interface QueuedRun extends WaitingRun {
+  uid: string;
+  /** Whether it holds a Job or a pod. */
+  working: boolean;
+  /** Its parent waits for it: it takes no place, so that agents calling agents cannot block each other. */
+  exempt?: boolean;
+}
+
+/** What the queue asks about Boxes and agents; undefined = not there. */
+export interface QueueFacts {
+  box(box: string): BoxFacts | undefined;
+  agentGate(box: string, agent: string): Gate | undefined;
+  /** Whether a budget holds the agent's runs back; those for which their parents wait are told no by their gateway. */
+  hasNoBudget(box: string, agent: string): boolean;
+}
+
+/** What a Box says about its runs. */
+export type BoxFacts = Pick<BoxQueue, 'gate' | 'maxRunning' | 'maxRunningPerAgent' | 'weight'>;
+
+export interface RunQueueOptions {
+  /** Runs of the installation that may work at once. */
+  maxRunning: number;
+  facts: QueueFacts;
+  clock: Pick<Clock, 'monotonic'>;
+}
+
+interface Assumption {
+  uid: string;
+  /** On the monotonic clock. */
+  until: number;
+  /** The Job was created, the cache does not show it yet. */
+  created: boolean;
+}
+
+interface AgentState {
+  running: number;
+  waiting: WaitingRun[];
+}
+
+/** After a sign that a Box cannot take runs its admissions pause for this long; each new sign starts the time again. */
+export const BOX_PAUSE_MS = 30_000;
+/** An admission whose Job has not shown up by then is taken back; the Job's name makes a second try harmless. */
+const ASSUMED_MS = 60_000;
+
+export class RunQueue {
+  readonly #options: RunQueueOptions;
+  readonly #runs = new Map<string, QueuedRun>();
+  readonly #boxes = new Map<string, Map<string, AgentState>>();
+  readonly #boxRunning = new Map<string, number>();
+  readonly #busy = new Map<string, number>();
+  /** Runs that need no place, waiting or working. */
+  readonly #exempt = new Map<string, QueuedRun>();
+  readonly #assumed = new Map<string, Assumption>();
+  readonly #pauses = new Map<string, { gate: Gate; until: number }>();
+  readonly #listeners = new Set<(box: string) => void>();
+  #running = 0;
+  #turn: Turn | undefined;
+
+  constructor(options: RunQueueOptions) {
+    this.#options = options;
+  }
+
+  /** A run as the caches show it now; undefined when it is gone, has ended or will not be started. */
+  update(key: string, run: QueuedRun | undefined): void {
+    const assumed = this.#assumed.get(key);
+    if (assumed !== undefined && (run === undefined || run.working || run.uid !== assumed.uid)) {
+      this.#assumed.delete(key);
+    }
+    const next = run === undefined || !this.#assumed.has(key) ? run : { ...run, working: true };
+    const known = this.#runs.get(key);
+    if (known !== undefined && next !== undefined && isSame(known, next)) return;
+    if (known !== undefined) this.#take(known);
+    if (next !== undefined) this.#put(next);
+    this.#changed(next ?? known);
+  }
+
+  /** Calls back with the Box in which a run began or ended to wait or to work. Returns unsubscribe. */
+  onChange(listener: (box: string) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  /** Gives out the free places and returns the keys of runs that were admitted now. */
+  admitNext(): string[] {
+    this.#dropOldAssumptions();
+    const exempt = this.#admitExempt();
+    const result = admit({
+      running: this.#running,
+      maxRunning: this.#options.maxRunning,
+      boxes: this.#boxQueues(),
+      busySessions: this.#busy,
+      turn: this.#turn,
+    });
+    this.#turn = result.turn;
+    for (const { key } of result.admitted) this.#assume(key);
+    return [...exempt, ...result.admitted.map(({ key }) => key)];
+  }
+
+  /** Whether the run was given a place and its Job is not seen yet. */
+  isAdmitted(key: string, uid: string): boolean {
+    return this.#assumed.get(key)?.uid === uid;
+  }
+
+  /** Notes that the Job of an admitted run is there, so that nobody creates it again before the cache shows it. */
+  jobCreated(key: string): void {
+    const assumed = this.#assumed.get(key);
+    if (assumed !== undefined) assumed.created = true;
+  }
+
+  isJobCreated(key: string): boolean {
+    return this.#assumed.get(key)?.created === true;
+  }
+
+  /** Takes a place back: the Job could not be created. */
+  giveBack(key: string): void {
+    this.#assumed.delete(key);
+    const run = this.#runs.get(key);
+    if (run !== undefined) this.update(key, { ...run, working: false });
+  }
+
+  /** The cluster takes nothing for this Box, for the given reason: admit nothing there for a while. */
+  pause(box: string, gate: Gate): void {
+    this.#pauses.set(box, { gate, until: this.#options.clock.monotonic() + BOX_PAUSE_MS });
+  }
+
+  /** Milliseconds until the next pause or assumption ends; undefined when there is none. */
+  nextChangeMs(): number | undefined {
+    const times = [...this.#pauses.values(), ...this.#assumed.values()].map(({ until }) => until);
+    if (times.length === 0) return undefined;
+    return Math.max(1, Math.min(...times) - this.#options.clock.monotonic());
+  }
+
+  /** Why the run waits; undefined when it does not. */
+  reasonFor(key: string): QueueReason | undefined {
+    const run = this.#runs.get(key);
+    if (run === undefined || run.working) return undefined;
+    if (run.exempt === true) return this.#gateOf(run) ?? 'SessionBusy';
+    const state = this.#boxes.get(run.box)?.get(run.agent);
+    const older = (state?.waiting ?? []).find((other) => other.session === run.session);
+    return waitReason({
+      box: this.#boxLimits(run.box),
+      agent: { gate: this.#waitingGate(run.box, run.agent), running: state?.running ?? 0 },
+      sessionBusy: this.#busy.has(run.session) || (older !== undefined && older.key !== key),
+    });
+  }
+
+  /** When the oldest run that waits was accepted, in milliseconds since the epoch; undefined when none waits. */
+  oldestWaiting(): number | undefined {
+    let oldest: number | undefined;
+    for (const agents of this.#boxes.values()) {
+      for (const { waiting } of agents.values()) {
+        const [first] = waiting;
+        if (first !== undefined && (oldest === undefined || first.acceptedAt < oldest)) oldest = first.acceptedAt;
+      }
+    }
+    return oldest;
+  }
+
+  /** Runs of a Box: how many work and how many wait. */
+  counts(box: string): { running: number; queued: number } {
+    let queued = 0;
+    for (const { waiting } of this.#boxes.get(box)?.values() ?? []) queued += waiting.length;
+    const exempt = [...this.#exempt.values()].filter((run) => run.box === box);
+    const working = exempt.filter((run) => run.working).length;
+    return { running: (this.#boxRunning.get(box) ?? 0) + working, queued: queued + exempt.length - working };
+  }
+
+  #admitExempt(): string[] {
+    const admitted: string[] = [];
+    for (const run of this.#exempt.values()) {
+      if (run.working || this.#gateOf(run) !== undefined || this.#busy.has(run.session)) continue;
+      admitted.push(run.key);
+    }
+    for (const key of admitted) this.#assume(key);
+    return admitted;
+  }
+
+  /** No limit holds it back, but a paused agent or a full cluster does. */
+  #gateOf({ box, agent }: QueuedRun): Gate | undefined {
+    return this.#options.facts.agentGate(box, agent) ?? this.#boxLimits(box).gate;
+  }
+
+  #waitingGate(box: string, agent: string): Gate | undefined {
+    const { facts } = this.#options;
+    return facts.agentGate(box, agent) ?? (facts.hasNoBudget(box, agent) ? 'WaitingForBudget' : undefined);
+  }
+
+  #boxQueues(): BoxQueue[] {
+    const queues: BoxQueue[] = [];
+    for (const [box, agents] of this.#boxes) {
+      const waiting: AgentQueue[] = [];
+      for (const [agent, state] of agents) {
+        if (state.waiting.length === 0) continue;
+        waiting.push({ agent, gate: this.#waitingGate(box, agent), ...state });
+      }
+      if (waiting.length > 0) queues.push({ box, ...this.#boxLimits(box), agents: waiting });
+    }
+    return queues;
+  }
+
+  #boxLimits(box: string): BoxFacts & Pick<BoxQueue, 'running'> {
+    const facts = this.#options.facts.box(box);
+    const running = this.#boxRunning.get(box) ?? 0;
+    if (facts === undefined) return { gate: 'BoxNotReady', running, maxRunning: 0, maxRunningPerAgent: 0, weight: 1 };
+    return { ...facts, gate: facts.gate ?? this.#pauseOf(box), running };
+  }
+
+  #pauseOf(box: string): Gate | undefined {
+    const pause = this.#pauses.get(box);
+    return pause !== undefined && pause.until > this.#options.clock.monotonic() ? pause.gate : undefined;
+  }
+
+  #assume(key: string): void {
+    const run = this.#runs.get(key);
+    if (run === undefined) return;
+    this.#assumed.set(key, { uid: run.uid, until: this.#options.clock.monotonic() + ASSUMED_MS, created: false });
+    this.#take(run);
+    this.#put({ ...run, working: true });
+    this.#changed(run);
+  }
+
+  #dropOldAssumptions(): void {
+    const now = this.#options.clock.monotonic();
+    for (const [key, { until }] of this.#assumed) if (until <= now) this.giveBack(key);
+    for (const [box, { until }] of this.#pauses) if (until <= now) this.#pauses.delete(box);
+  }
+
+  #changed(run: QueuedRun | undefined): void {
+    if (run !== undefined) for (const listener of this.#listeners) listener(run.box);
+  }
+
+  #put(run: QueuedRun): void {
+    this.#runs.set(run.key, run);
+    if (run.exempt === true) {
+      this.#exempt.set(run.key, run);
+      if (run.working) add(this.#busy, run.session, 1);
+      return;
+    }
+    const agents = this.#boxes.get(run.box) ?? new Map<string, AgentState>();
+    this.#boxes.set(run.box, agents);
+    const state = agents.get(run.agent) ?? { running: 0, waiting: [] };
+    agents.set(run.agent, state);
+    if (!run.working) {
+      state.waiting.splice(positionOf(state.waiting, run), 0, run);
+      return;
+    }
+    state.running += 1;
+    this.#count(run, 1);
+  }
+
+  #take(run: QueuedRun): void {
+    this.#runs.delete(run.key);
+    if (run.exempt === true) {
+      this.#exempt.delete(run.key);
+      if (run.working) add(this.#busy, run.session, -1);
+      return;
+    }
+    const agents = this.#boxes.get(run.box);
+    const state = agents?.get(run.agent);
+    if (agents === undefined || state === undefined) return;
+    if (run.working) {
+      state.running -= 1;
+      this.#count(run, -1);
+    } else state.waiting.splice(positionOf(state.waiting, run), 1);
+    if (state.running === 0 && state.waiting.length === 0) agents.delete(run.agent);
+    if (agents.size === 0) this.#boxes.delete(run.box);
+  }
+
+  #count(run: QueuedRun, by: 1 | -1): void {
+    this.#running += by;
+    add(this.#boxRunning, run.box, by);
+    add(this.#busy, run.session, by);
+  }
+}
+
+function add(counts: Map<string, number>, key: string, by: number): void {
+  const next = (counts.get(key) ?? 0) + by;
+  if (next === 0) counts.delete(key);
+  else counts.set(key, next);
+}
+
+/** Where the run stands, or would stand, in the ordered list. */
+function positionOf(list: readonly WaitingRun[], run: WaitingRun): number {
+  let low = 0;
+  let high = list.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    const at = list[middle];
+    if (at !== undefined && isBefore(at, run)) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+function isSame(a: QueuedRun, b: QueuedRun): boolean {
+  return (
+    a.uid === b.uid &&
+    a.working === b.working &&
+    a.exempt === b.exempt &&
+    a.session === b.session &&
+    a.agent === b.agent &&
+    a.box === b.box &&
+    a.acceptedAt === b.acceptedAt
+  );
+}

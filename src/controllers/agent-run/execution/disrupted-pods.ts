@@ -1,0 +1,32 @@
+/**
+ * Pods that were moved away and are gone: an evicted pod may leave before anybody has looked at it, and its condition
+ * DisruptionTarget, which came before its deletion, is what tells an eviction from a deletion by hand. In memory alone: after a
+ * change of the leader such a pod counts as deleted.
+ */
+import type { CacheChange } from '../../../kube/types.js';
+import type { PodView } from '../views.js';
+
+export type DisruptedPod = Pick<PodView, 'uid' | 'reason' | 'disruption' | 'message'>;
+
+export class DisruptedPods {
+  /** By key of the run; the latest. */
+  readonly #gone = new Map<string, DisruptedPod>();
+
+  /** To be told of every change of a pod. */
+  noted({ previous, current }: Pick<CacheChange<PodView>, 'previous' | 'current'>): void {
+    if (current !== undefined || previous?.disruption === undefined) return;
+    const { namespace, run, uid, reason, disruption, message } = previous;
+    this.#gone.set(`${namespace}/${run}`, { uid, reason, disruption, message });
+  }
+
+  /** The pod of the run that went in this way; of a claimed run only the one that claimed it. */
+  of(runKey: string, claimedBy: string | undefined): DisruptedPod | undefined {
+    const pod = this.#gone.get(runKey);
+    return claimedBy === undefined || pod?.uid === claimedBy ? pod : undefined;
+  }
+
+  /** The run has ended or is gone. */
+  forget(runKey: string): void {
+    this.#gone.delete(runKey);
+  }
+}

@@ -1,0 +1,262 @@
+/**
+ * What a run that has a Job needs now. Pure: everything known goes in, one decision comes out. Every
+ * way to hang has a bound here; times that Kubernetes keeps are used where there are some, so that they survive a change of the
+ * leader, and only the short graces are counted in memory.
+ * See docs/architecture.md#bounds.
+ */
+import type { Box } from '../../../api/v1alpha1/box.js';
+import { isClaimed } from '../../../run/status.js';
+import type { RunOutcome } from '../../../run/status.js';
+import { executionSecondsOf } from './execution-limit.js';
+import type { DisruptedPod } from './disrupted-pods.js';
+import { outcomeOf, outcomeOfLostPod, reportedOutcome, sentence } from './outcome.js';
+import type { FoundOutcome } from './outcome.js';
+import type { JobView, NodeView, PodView, RunView } from '../views.js';
+import { isQuotaRefusal } from './warnings.js';
+
+/** A finish may still be on its way after the pod ended well; a killed pod or a vanished one has less to say. */
+export const FINISH_GRACE_MS = 60_000;
+export const SHORT_GRACE_MS = 15_000;
+/** The runner ends itself at its bound; the controller steps in a little later. */
+export const EXECUTION_SLACK_MS = 10_000;
+
+/** How long something has been as it is, in milliseconds, on this process's clock. */
+export interface Elapsed {
+  /** Cancellation asked for. */
+  cancelling: number;
+  /** The pod has ended, or its object is gone. */
+  ended: number;
+  /** The node of the pod is not there. */
+  nodeGone: number;
+}
+
+export interface Observation {
+  run: RunView;
+  box: Pick<Box, 'spec'>;
+  /** The Job with our owner UID; undefined when there is none (any more). */
+  job: JobView | undefined;
+  /** The pod that claimed the run; before a claim the newest one. */
+  pod: PodView | undefined;
+  /** What moved the pod away, when its object is gone and that was seen. */
+  disrupted: DisruptedPod | undefined;
+  /** The node of the pod. */
+  node: NodeView | undefined;
+  /** The volume claim of the agent, while it has no volume. */
+  unboundClaim: string | undefined;
+  /** What Kubernetes said when it created no pod for the Job; undefined when nobody asked, or nothing was said. */
+  podRefusal: string | undefined;
+  /** The namespace is being deleted. */
+  terminating: boolean;
+  elapsed: Elapsed;
+  /** Milliseconds since the epoch. */
+  now: number;
+}
+
+export type Decision =
+  /** Look again after this time at the latest; events come before. */
+  | { do: 'wait'; ms: number }
+  /** Nothing was executed: the Job goes, the run waits again. */
+  | { do: 'requeue'; message: string }
+  /** `missing`: the decision rests on an object that the cache does not have; ask the API server before it is final. */
+  | { do: 'finish'; outcome: FoundOutcome; missing?: MissingKind; explain?: Explain };
+
+/** What a decision rests on that is not in the cache. */
+export type MissingKind = 'job' | 'pod' | 'node';
+/** Whose latest warning tells a person more than the outcome does. */
+export type Explain = 'pod';
+
+/** One bound: what happens when the time has come. */
+interface Bound {
+  at: number;
+  decision: Decision;
+}
+
+/** A Job without a pod for this long is worth a look at what Kubernetes says. */
+export const NO_POD_LOOK_MS = 10_000;
+/** A node that is not in the cache may have joined a moment ago. */
+export const NODE_GONE_GRACE_MS = 30_000;
+
+/** Nothing is expected, but a lost event must not freeze a run. */
+const LOOK_AGAIN_MS = 60_000;
+
+export function observe(seen: Observation): Decision {
+  const { run } = seen;
+  if (run.spec.cancelRequested === true && !isClaimed(run)) {
+    return { do: 'finish', outcome: outcomeOf('Cancelled', 'Cancelled before a pod took the run.') };
+  }
+  if (isPodEnded(seen.pod) || seen.pod === undefined) return observeWithoutPod(seen);
+  const bounds = boundsOf(seen, seen.pod);
+  const due = bounds.find((bound) => bound.at <= seen.now);
+  return due?.decision ?? { do: 'wait', ms: nextDeadline(bounds, seen.now) };
+}
+
+/** Milliseconds until the first bound that is still to come. */
+export function nextDeadline(bounds: readonly { at: number }[], now: number): number {
+  const next = Math.min(...bounds.map((bound) => bound.at).filter((at) => at > now));
+  return Math.min(next - now, LOOK_AGAIN_MS);
+}
+
+/** Whether no container of ours runs or will run in the pod. */
+export function isPodEnded(pod: PodView | undefined): boolean {
+  return (
+    pod !== undefined && (pod.phase === 'Succeeded' || pod.phase === 'Failed' || pod.runner.terminated !== undefined)
+  );
+}
+
+/** Whether the pod of a claimed run has ended or is gone, so that the grace for a late finish runs. */
+export function isOver(pod: PodView | undefined, run: RunView, job: JobView | undefined): boolean {
+  return isPodEnded(pod) || (pod === undefined && (isClaimed(run) || job?.ended !== undefined));
+}
+
+function observeWithoutPod(seen: Observation): Decision {
+  const { run, job, pod, terminating } = seen;
+  if (!isOver(pod, run, job)) return observePodless(seen);
+  const reported = pod === undefined ? undefined : reportedOutcome(pod, isClaimed(run));
+  if (reported !== undefined) return { do: 'finish', outcome: reported };
+  const grace = pod?.runner.terminated?.exitCode === 0 ? FINISH_GRACE_MS : SHORT_GRACE_MS;
+  if (seen.elapsed.ended < grace) return { do: 'wait', ms: grace - seen.elapsed.ended };
+  if (run.spec.cancelRequested === true) return { do: 'finish', outcome: outcomeOf('Cancelled') };
+  const outcome = terminating ? outcomeOf('NamespaceTerminating') : outcomeOfLostPod(seen);
+  if (pod !== undefined) return { do: 'finish', outcome };
+  return { do: 'finish', outcome, missing: job === undefined ? 'job' : 'pod' };
+}
+
+/** The Job is there, works, and has no pod yet. */
+function observePodless({ box, job, podRefusal, terminating, now }: Observation): Decision {
+  if (terminating) return { do: 'finish', outcome: outcomeOf('NamespaceTerminating') };
+  // Kueue decides when the Job may have a pod; the bound begins then.
+  if (job?.suspended === true) return { do: 'wait', ms: LOOK_AGAIN_MS };
+  const seconds = box.spec.bounds.podCreatedSeconds;
+  const since = job?.activeSince ?? now;
+  if (podRefusal !== undefined && isQuotaRefusal(podRefusal)) {
+    return { do: 'requeue', message: `Kubernetes refused the pod: ${sentence(podRefusal)}` };
+  }
+  const left = since + seconds * 1000 - now;
+  if (left > 0) {
+    const look = since + NO_POD_LOOK_MS - now;
+    return { do: 'wait', ms: look > 0 ? Math.min(look, left) : left };
+  }
+  const why = podRefusal === undefined ? 'Often the quota of the Box is used up.' : sentence(podRefusal);
+  return { do: 'requeue', message: `Kubernetes created no pod within ${seconds} s. ${why}` };
+}
+
+function boundsOf(seen: Observation, pod: PodView): Bound[] {
+  const bounds = [...deletionBounds(seen, pod), ...nodeBounds(seen, pod), ...cancelBounds(seen)];
+  if (isClaimed(seen.run)) return [...bounds, ...executionBounds(seen)];
+  if (pod.runner.startedAt !== undefined) return [...bounds, ...claimBounds(seen, pod.runner.startedAt)];
+  if (pod.scheduledAt !== undefined) return [...bounds, ...startBounds(seen, pod, pod.scheduledAt)];
+  return [...bounds, ...schedulingBounds(seen, pod)];
+}
+
+/** A pod that is being deleted and does not go: its node does not answer. One that is not ready gets no more time. */
+function deletionBounds({ box, node }: Observation, pod: PodView): Bound[] {
+  if (pod.deletionAt === undefined) return [];
+  const name = pod.node === undefined ? 'its node' : `node ${pod.node}`;
+  if (node?.ready === false) {
+    const outcome = outcomeOf('NodeLost', `The pod was deleted, and ${name} is not ready${saying(node)}.`);
+    return [{ at: pod.deletionAt, decision: { do: 'finish', outcome } }];
+  }
+  const outcome = outcomeOf('NodeLost', `The pod was deleted, but ${name} did not confirm that it stopped.`);
+  return [{ at: pod.deletionAt + box.spec.bounds.terminationSeconds * 1000, decision: { do: 'finish', outcome } }];
+}
+
+/**
+ * A node that is gone takes its pods along. One that is not ready may only be cut off from the API server: a run that works
+ * is judged by its heartbeats, and one that has not begun ends here.
+ */
+function nodeBounds({ run, box, node, elapsed, now }: Observation, pod: PodView): Bound[] {
+  if (pod.node === undefined || node?.ready === true) return [];
+  if (node === undefined) {
+    const outcome = outcomeOf('NodeLost', `Node ${pod.node} is not in the cluster any more.`);
+    return [{ at: now + NODE_GONE_GRACE_MS - elapsed.nodeGone, decision: { do: 'finish', outcome, missing: 'node' } }];
+  }
+  if (isClaimed(run)) return [];
+  const what = `Node ${node.name} is not ready${saying(node)}; the run had not begun.`;
+  const at = node.since + box.spec.bounds.heartbeatSeconds * 1000;
+  return [{ at, decision: { do: 'finish', outcome: outcomeOf('NodeLost', what) } }];
+}
+
+function saying({ message }: NodeView): string {
+  return message === '' ? '' : ` (${message})`;
+}
+
+/** A working run is told by the gateway, and gets time to stop. */
+function cancelBounds({ run, box, elapsed, now }: Observation): Bound[] {
+  if (run.spec.cancelRequested !== true) return [];
+  const seconds = box.spec.bounds.terminationSeconds;
+  const outcome = outcomeOf('Cancelled', `Cancelled; the runner did not stop by itself within ${seconds} s.`);
+  return [{ at: now + seconds * 1000 - elapsed.cancelling, decision: { do: 'finish', outcome } }];
+}
+
+function executionBounds({ run, box }: Observation): Bound[] {
+  const seconds = executionSecondsOf(run, box);
+  const claimedAt = Date.parse(run.status?.claim?.at ?? '');
+  const outcome = outcomeOf('DeadlineExceeded', `The run worked for longer than ${seconds} s.`);
+  return [{ at: claimedAt + seconds * 1000 + EXECUTION_SLACK_MS, decision: { do: 'finish', outcome } }];
+}
+
+function claimBounds({ box }: Observation, startedAt: number): Bound[] {
+  const seconds = box.spec.bounds.claimSeconds;
+  const outcome = outcomeOf('ClaimTimeout', `The runner started, but did not claim the run within ${seconds} s.`);
+  return [{ at: startedAt + seconds * 1000, decision: { do: 'finish', outcome } }];
+}
+
+function schedulingBounds({ box, unboundClaim }: Observation, pod: PodView): Bound[] {
+  const seconds = box.spec.bounds.unschedulableSeconds;
+  const why = pod.unschedulable === undefined ? '' : ` ${sentence(pod.unschedulable)}`;
+  const unbound =
+    unboundClaim === undefined
+      ? ''
+      : ` Volume claim ${unboundClaim} has no volume: kubectl describe pvc ${unboundClaim} -n ${pod.namespace} tells why.`;
+  const message = `No node took the pod within ${seconds} s.${why}${unbound}`;
+  return [{ at: pod.createdAt + seconds * 1000, decision: { do: 'requeue', message } }];
+}
+
+const PULL_ERRORS: ReadonlySet<string> = new Set(['ErrImagePull', 'ImagePullBackOff', 'RegistryUnavailable']);
+/** Waiting cannot help. */
+const HOPELESS_IMAGES: ReadonlySet<string> = new Set(['InvalidImageName', 'ErrImageNeverPull', 'ImageInspectError']);
+const CREATE_ERRORS: ReadonlySet<string> = new Set([
+  'CreateContainerConfigError',
+  'CreateContainerError',
+  'RunContainerError',
+  'CrashLoopBackOff',
+]);
+
+/** The pod has a node and its runner does not run yet. */
+function startBounds({ box, now }: Observation, pod: PodView, scheduledAt: number): Bound[] {
+  const { imagePullSeconds, containerCreateSeconds } = box.spec.bounds;
+  const waits = [pod.tools.waiting, pod.runner.waiting].filter((waiting) => waiting !== undefined);
+  const hopeless = waits.find(({ reason }) => HOPELESS_IMAGES.has(reason));
+  if (hopeless !== undefined) return [bound(now, 'ImagePullFailed', hopeless)];
+  const pulling = waits.find(({ reason }) => PULL_ERRORS.has(reason));
+  if (pulling !== undefined) return [bound(scheduledAt + imagePullSeconds * 1000, 'ImagePullFailed', pulling)];
+  const failing = waits.find(({ reason }) => CREATE_ERRORS.has(reason));
+  if (failing !== undefined) {
+    return [bound(scheduledAt + containerCreateSeconds * 1000, 'ContainerCreateFailed', failing)];
+  }
+  if (pod.sandbox === false) {
+    const stuck = {
+      reason: 'no sandbox',
+      message: 'the node could not prepare network, runtime or volumes of the pod',
+    };
+    return [explained(bound(scheduledAt + containerCreateSeconds * 1000, 'ContainerCreateFailed', stuck))];
+  }
+  // The kubelet does not say whether it pulls or creates: both bounds together.
+  const silent = { reason: 'ContainerCreating', message: 'the node has not started the containers' };
+  const both = (imagePullSeconds + containerCreateSeconds) * 1000;
+  return [explained(bound(scheduledAt + both, 'ContainerCreateFailed', silent))];
+}
+
+function explained({ at, decision }: Bound): Bound {
+  return { at, decision: decision.do === 'finish' ? { ...decision, explain: 'pod' } : decision };
+}
+
+function bound(
+  at: number,
+  reason: 'ImagePullFailed' | 'ContainerCreateFailed',
+  waiting: { reason: string; message: string },
+): Bound {
+  const what = sentence(waiting.message === '' ? waiting.reason : `${waiting.reason}: ${waiting.message}`);
+  const outcome: RunOutcome = outcomeOf(reason, what);
+  return { at, decision: { do: 'finish', outcome } };
+}

@@ -1,0 +1,43 @@
+/** Why Kubernetes creates no pod for a Job: asked once when it takes long, and once more when the bound has come. */
+import type { KubeApi } from '../../../kube/types.js';
+import { NO_POD_LOOK_MS } from './observe.js';
+import type { JobView } from '../views.js';
+import { latestWarning } from './warnings.js';
+
+interface Asked {
+  jobUid: string;
+  text: string | undefined;
+  /** Asked at the bound: nothing more will be asked. */
+  last: boolean;
+}
+
+export interface WaitingJob {
+  /** UID of the run. */
+  uid: string;
+  job: JobView;
+  /** Milliseconds without a pod, and those after which the Job is given up. */
+  ageMs: number;
+  boundMs: number;
+}
+
+export class PodRefusals {
+  readonly #asked = new Map<string, Asked>();
+
+  constructor(private readonly api: Pick<KubeApi, 'list'>) {}
+
+  /** What Kubernetes said; undefined before it is time to ask, or when it said nothing. */
+  async of({ uid, job, ageMs, boundMs }: WaitingJob, signal: AbortSignal): Promise<string | undefined> {
+    if (ageMs < NO_POD_LOOK_MS) return undefined;
+    const known = this.#asked.get(uid);
+    const last = ageMs >= boundMs;
+    if (known?.jobUid === job.uid && (known.last || !last)) return known.text;
+    const text = await latestWarning(this.api, job, signal);
+    this.#asked.set(uid, { jobUid: job.uid, text, last });
+    return text;
+  }
+
+  /** The run needs no answer any more. */
+  forget(uid: string): void {
+    this.#asked.delete(uid);
+  }
+}

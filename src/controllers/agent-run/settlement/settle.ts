@@ -1,0 +1,91 @@
+/** What is left to do after the end of a run: its Job goes, its usage is closed, and a deleted run is counted and released. */
+import { isReportedReason } from '../../../run/reasons.js';
+import { isClaimed } from '../../../run/status.js';
+import type { ReconcileResult } from '../../../runtime/controller.js';
+import type { RunDependencies } from '../dependencies.js';
+import type { RunState } from '../run-state.js';
+import type { RunWriter } from '../run-writer.js';
+import { isCounted } from '../views.js';
+import type { RunView } from '../views.js';
+
+/** How long the last word of the gateway on usage is waited for. */
+export const USAGE_WAIT_MS = 120_000;
+/** How often a deleted run of a tick asks whether its schedule has noted it. */
+const TICK_RECHECK_MS = 1_000;
+/** A runner that stopped itself, cancelled or at its deadline, needs a moment to exit; one that did not gets no more. */
+const STOPPED_GRACE_SECONDS = 5;
+
+export class Settler {
+  /** UIDs of runs whose Job got its TTL by a write that the cache does not show yet. */
+  readonly #ttlWritten = new Set<string>();
+
+  constructor(
+    private readonly deps: Pick<RunDependencies, 'clock' | 'fold' | 'archive' | 'tickGate'>,
+    private readonly writer: RunWriter,
+  ) {}
+
+  async settle(state: RunState, signal: AbortSignal): Promise<ReconcileResult> {
+    const { run } = state;
+    const deleting = run.metadata.deletionTimestamp !== undefined;
+    const jobLeft = await this.#settleJob(state, deleting, signal);
+    if (!isCounted(run)) return jobLeft;
+    if (run.status?.usageFinal !== true) return sooner(jobLeft, await this.#settleUsage(run, signal));
+    return deleting ? await this.#fold(run, signal) : jobLeft;
+  }
+
+  /**
+   * The gateway of a run may have gone with it, as with their node. Until its usage is closed, a run holds all of its budgets that
+   * it was granted.
+   */
+  async #settleUsage(run: RunView, signal: AbortSignal): Promise<ReconcileResult> {
+    const left = Date.parse(run.status?.finishedAt ?? '') + USAGE_WAIT_MS - this.deps.clock.now();
+    if (left > 0) return { requeueAfterMs: left };
+    // The write moves the version, so a late write of the gateway conflicts and sees that usage is closed.
+    await this.writer.closeUsage(run, signal);
+    return {};
+  }
+
+  /** The TTL after the outcome, once; a Job that should have ended by now is deleted. */
+  async #settleJob({ job, run, box, uid }: RunState, deleting: boolean, signal: AbortSignal): Promise<ReconcileResult> {
+    if (job === undefined || job.hasTtl || deleting) this.#ttlWritten.delete(uid);
+    if (job === undefined || job.deleting) return {};
+    const seconds = graceSeconds(run, box?.spec.bounds.terminationSeconds ?? 0);
+    const left = Date.parse(run.status?.finishedAt ?? '') + seconds * 1000 - this.deps.clock.now();
+    if (deleting || (job.ended === undefined && !(left > 0))) {
+      await this.writer.deleteJob(job, signal);
+      return {};
+    }
+    if (!job.hasTtl && !this.#ttlWritten.has(uid)) {
+      await this.writer.setTtl(job, signal);
+      this.#ttlWritten.add(uid);
+    }
+    return job.ended === undefined ? { requeueAfterMs: left } : {};
+  }
+
+  async #fold(run: RunView, signal: AbortSignal): Promise<ReconcileResult> {
+    // The archive wakes the run when it has it.
+    if (this.deps.archive?.isStored(run) === false) return {};
+    // No watch of runs tells when the schedule has noted its tick.
+    const noted = this.deps.tickGate?.(run) ?? 0;
+    if (noted > 0) return { requeueAfterMs: Math.min(noted, TICK_RECHECK_MS) };
+    await this.deps.fold(run, signal);
+    await this.writer.release(run, signal);
+    return {};
+  }
+}
+
+function sooner(a: ReconcileResult, b: ReconcileResult): ReconcileResult {
+  const requeueAfterMs = Math.min(a.requeueAfterMs ?? Infinity, b.requeueAfterMs ?? Infinity);
+  return requeueAfterMs === Infinity ? {} : { requeueAfterMs };
+}
+
+/** How long the pod of an ended run may go on. */
+function graceSeconds(run: RunView, terminationSeconds: number): number {
+  const reason = run.status?.reason ?? '';
+  // The runner reported the end: its pod ends by itself. With any other outcome the pod has to be ended.
+  if (!isReportedReason(reason)) return 0;
+  // These two are written by the controller as well, for a runner that did not stop.
+  const maybeReported = reason === 'Cancelled' || reason === 'DeadlineExceeded';
+  if (maybeReported) return isClaimed(run) ? STOPPED_GRACE_SECONDS : 0;
+  return terminationSeconds;
+}

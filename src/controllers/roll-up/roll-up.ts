@@ -1,0 +1,201 @@
+/**
+ * Folding: adds a run that is being removed to the totals of its owners, exactly once, whatever
+ * crashes in between and however many controllers with old caches work at the same time.
+ *
+ * Per owner: GET the owner; GET the run live; if the run's UID is not in `folding`, write sums and UID under the
+ * owner's version that was read. Why that is exact: a UID leaves `folding` only after its run is gone from etcd. The run was
+ * still there after the owner was read, so if anybody had counted it before, its UID would be in what was read; if
+ * anybody counts it later, the version has moved and the write answers 409, and we begin again.
+ * See docs/architecture.md#exact-numbers.
+ */
+import type { Resource, ResourceType } from '../../api/meta.js';
+import { objectKey } from '../../api/meta.js';
+import { acceptedAt, boxOfNamespace, callersOf, childName } from '../../api/names.js';
+import { countedAt } from '../../run/usage/budget.js';
+import { foldInto } from '../../run/usage/totals.js';
+import type { CountedRun } from '../../run/usage/totals.js';
+import { AgentRuns } from '../../api/v1alpha1/agent-run.js';
+import type { AgentRun } from '../../api/v1alpha1/agent-run.js';
+import { AgentTriggers } from '../../api/v1alpha1/agent-trigger.js';
+import { Agents } from '../../api/v1alpha1/agent.js';
+import { Boxes } from '../../api/v1alpha1/box.js';
+import type { FoldedTotals } from '../../api/v1alpha1/common.js';
+import { Workspaces } from '../../api/v1alpha1/workspace.js';
+import { isConflict, isNotFound, orUndefined } from '../../kube/errors.js';
+import type { KubeApi, ObjectRef } from '../../kube/types.js';
+import { refOf } from '../common/finalizer.js';
+
+/** Most UIDs in `folding`, as the CRDs say. */
+export const MAX_FOLDING = 4096;
+/** Runs that are added in one write. */
+const RUNS_PER_WRITE = 200;
+/** Lost races before the attempt is given up; the engine then repeats it with backoff. */
+const MAX_ATTEMPTS = 8;
+
+interface OwnerStatus {
+  folded?: FoldedTotals | undefined;
+  folding?: string[] | undefined;
+}
+type OwnerObject = Resource<unknown, OwnerStatus>;
+
+/** An object whose totals contain a run. */
+export interface FoldOwner {
+  type: ResourceType;
+  ref: ObjectRef;
+  /** Undefined = whichever object has the name. */
+  uid: string | undefined;
+}
+
+/** Too many removed runs are unconfirmed; the sweep makes room. */
+export class FoldingFullError extends Error {
+  override readonly name = 'FoldingFullError';
+  readonly retrySoon = true;
+}
+
+type FoldApi = Pick<KubeApi, 'get' | 'patch'>;
+
+interface Waiter {
+  run: AgentRun;
+  uid: string | undefined;
+  signal: AbortSignal;
+  done: () => void;
+  failed: (error: unknown) => void;
+}
+
+export class Folder {
+  readonly #queues = new Map<string, OwnerQueue>();
+
+  constructor(
+    private readonly api: FoldApi,
+    /** The Workspace of a Box; undefined when the Box is gone, and with it everybody who could count. */
+    private readonly workspaceOf: (box: string, signal: AbortSignal) => Promise<string | undefined>,
+  ) {}
+
+  /** Resolves when the run is in the totals of all its owners. Only for runs that are being deleted and have ended. */
+  async fold(run: AgentRun, signal: AbortSignal): Promise<void> {
+    const box = boxOfNamespace(run.metadata.namespace ?? '');
+    const workspace = box === undefined ? undefined : await this.workspaceOf(box, signal);
+    const folds = ownersOf(run, box, workspace).map((owner) => this.#foldInto(owner, run, signal));
+    // Nothing goes on behind the back of the caller when one owner fails.
+    const failed = (await Promise.allSettled(folds)).find((result) => result.status === 'rejected');
+    if (failed !== undefined) throw failed.reason;
+  }
+
+  /** Runs of one owner that come at the same time are added in one write. */
+  #foldInto(owner: FoldOwner, run: AgentRun, signal: AbortSignal): Promise<void> {
+    const key = `${owner.type.plural}:${objectKey(owner.ref)}`;
+    const queue = this.#queues.get(key) ?? new OwnerQueue(this.api, owner, () => this.#queues.delete(key));
+    this.#queues.set(key, queue);
+    return queue.add(run, owner.uid, signal);
+  }
+}
+
+/**
+ * Trigger, Agent, Box and Workspace of a run; those that are known. And the runs above it, which keep sums of their own:
+ * they are no part of any total, but of what the grant of each has left.
+ */
+export function ownersOf(run: AgentRun, box: string | undefined, workspace: string | undefined): FoldOwner[] {
+  const { namespace = '' } = run.metadata;
+  const { agent, trigger } = run.spec;
+  const owners: FoldOwner[] = [];
+  if (trigger?.origin === 'trigger' && trigger.name !== undefined && trigger.uid !== undefined) {
+    const ref = { namespace, name: childName(agent, trigger.name) };
+    owners.push({ type: AgentTriggers, ref, uid: trigger.uid });
+  }
+  const agentUid = run.spec.agentUid ?? run.status?.agentUid;
+  if (agentUid !== undefined) owners.push({ type: Agents, ref: { namespace, name: agent }, uid: agentUid });
+  if (box !== undefined) owners.push({ type: Boxes, ref: { name: box }, uid: undefined });
+  if (workspace !== undefined) owners.push({ type: Workspaces, ref: { name: workspace }, uid: undefined });
+  for (const { name, uid } of callersOf(run)) owners.push({ type: AgentRuns, ref: { namespace, name }, uid });
+  return owners;
+}
+
+/** One owner: at most one write at a time, with everything that came meanwhile. */
+class OwnerQueue {
+  #waiting: Waiter[] = [];
+  #working = false;
+
+  constructor(
+    private readonly api: FoldApi,
+    private readonly owner: FoldOwner,
+    private readonly onIdle: () => void,
+  ) {}
+
+  add(run: AgentRun, uid: string | undefined, signal: AbortSignal): Promise<void> {
+    const added = new Promise<void>((done, failed) => {
+      this.#waiting.push({ run, uid, signal, done, failed });
+    });
+    if (!this.#working) void this.#work();
+    return added;
+  }
+
+  async #work(): Promise<void> {
+    this.#working = true;
+    for (let batch = this.#next(); batch.length > 0; batch = this.#next()) {
+      try {
+        await foldBatch(this.api, this.owner, batch);
+        for (const { done } of batch) done();
+      } catch (error) {
+        for (const { failed } of batch) failed(error);
+      }
+    }
+    this.#working = false;
+    this.onIdle();
+  }
+
+  #next(): Waiter[] {
+    return this.#waiting.splice(0, RUNS_PER_WRITE);
+  }
+}
+
+async function foldBatch(api: FoldApi, owner: FoldOwner, batch: readonly Waiter[]): Promise<void> {
+  const signal = AbortSignal.any(batch.map((waiter) => waiter.signal));
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await foldOnce(api, owner, batch, signal);
+    } catch (error) {
+      if (!isConflict(error) || attempt >= MAX_ATTEMPTS) throw error;
+    }
+  }
+}
+
+async function foldOnce(api: FoldApi, owner: FoldOwner, batch: readonly Waiter[], signal: AbortSignal): Promise<void> {
+  const object = (await orUndefined(api.get(owner.type, owner.ref, { signal }))) as OwnerObject | undefined;
+  // An owner that is gone, or a successor of the same name, counts as folded.
+  if (object === undefined) return;
+  const { folded, folding = [] } = object.status ?? {};
+  const known = new Set(folding);
+  const candidates = batch.filter(({ uid, run }) => {
+    return (uid === undefined || uid === object.metadata.uid) && !known.has(run.metadata.uid ?? '');
+  });
+  const live = await Promise.all(candidates.map(({ run }) => readRun(api, run, signal)));
+  const fresh = live.filter((run) => run !== undefined);
+  if (fresh.length === 0) return;
+  if (folding.length + fresh.length > MAX_FOLDING) throw new FoldingFullError('too many removed runs are unconfirmed');
+  const status: OwnerStatus = {
+    folded: foldInto(folded, fresh.map(countedRun)),
+    folding: [...folding, ...fresh.map((run) => run.metadata.uid ?? '')],
+  };
+  const body = { metadata: { resourceVersion: object.metadata.resourceVersion }, status };
+  try {
+    await api.patch(owner.type, owner.ref, body, { type: 'merge', subresource: 'status', signal });
+  } catch (error) {
+    if (!isNotFound(error)) throw error;
+  }
+}
+
+/** The run as it is in etcd now; undefined when it is gone: then somebody counted it and let it go. */
+async function readRun(api: FoldApi, run: AgentRun, signal: AbortSignal): Promise<AgentRun | undefined> {
+  const live = await orUndefined(api.get(AgentRuns, refOf(run.metadata), { signal }));
+  return live?.metadata.uid === run.metadata.uid ? live : undefined;
+}
+
+/** A run as the totals count it. */
+export function countedRun(run: AgentRun): CountedRun {
+  return {
+    uid: run.metadata.uid ?? '',
+    createdAt: acceptedAt(run),
+    usage: run.status?.usage,
+    countedAt: countedAt(run),
+  };
+}

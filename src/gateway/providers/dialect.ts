@@ -1,0 +1,63 @@
+/**
+ * What the gateway must know of a vendor's protocol: which calls and fields it passes, and where an answer says what was
+ * used. Everything else goes through untouched.
+ */
+import type { z } from 'zod';
+import type { TokenCounts } from '../../run/usage/prices.js';
+
+/** What a request asks for, wherever the protocol says it. */
+export interface ModelRequest {
+  model: string;
+  stream: boolean;
+  /** Undefined = the vendor's own limit. */
+  maxOutputTokens: number | undefined;
+}
+
+/** What the events of a streamed answer have told so far. */
+export interface StreamState {
+  counts?: TokenCounts;
+  /** The vendor said that the answer ends here: the counts are final. */
+  complete: boolean;
+}
+
+/** The data of one server-sent event: its JSON, or the closing `[DONE]` of some protocols. */
+export type StreamEvent = Readonly<Record<string, unknown>> | '[DONE]';
+
+export interface Dialect {
+  /** What a path below the version means; undefined = not passed. Paths that name the model or streaming say so. */
+  pathOf(path: string): { model?: string; stream?: boolean } | undefined;
+  /** The allow-list of the body: no stored ids, hosted tools, background work or remote URLs. */
+  body: z.ZodType<Record<string, unknown>>;
+  /** `path` is what {@link pathOf} gave. */
+  read(body: Readonly<Record<string, unknown>>, path: { model?: string; stream?: boolean }): ModelRequest;
+  /** The body with a limit of output tokens. */
+  limit(body: Readonly<Record<string, unknown>>, maxOutputTokens: number): Record<string, unknown>;
+  /** What a whole answer says was used. */
+  usageOf(answer: Readonly<Record<string, unknown>>): TokenCounts | undefined;
+  readEvent(state: StreamState, event: StreamEvent): StreamState;
+}
+
+/** A field that is an object, else an empty one. */
+export function objectIn(value: unknown): Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : {};
+}
+
+/** A text that is a JSON object, undefined for any other. */
+export function parseObject(text: string): Readonly<Record<string, unknown>> | undefined {
+  try {
+    const parsed: unknown = JSON.parse(text);
+    return typeof parsed === 'object' && parsed !== null && !Array.isArray(parsed) ? objectIn(parsed) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** A field that is a number of tokens; 0 for anything else. */
+export function countIn(value: unknown): number {
+  return typeof value === 'number' && Number.isSafeInteger(value) && value > 0 ? value : 0;
+}
+
+/** A field that is a number of tokens, undefined when it is not there. */
+export function limitIn(value: unknown): number | undefined {
+  return typeof value === 'number' && Number.isSafeInteger(value) && value > 0 ? value : undefined;
+}

@@ -1,0 +1,67 @@
+/** Everything that model calls need beside the run: credentials, prices and connections, put together. */
+import { Agent, type Dispatcher } from 'undici';
+import { ConfigMaps, Secrets } from '../../kube/core-types.js';
+import type { KubeApi, ObjectRef } from '../../kube/types.js';
+import type { Logger } from '../../observability/logger.js';
+import type { Clock } from '../../runtime/clock.js';
+import { CachedReads } from '../cached-reads.js';
+import type { GatewayConfig } from '../config.js';
+import { PriceSource } from '../price-source.js';
+import { Credentials } from './credentials.js';
+import { Relay } from './proxy.js';
+import { Targets } from './targets.js';
+import { ProviderClient } from './provider-client.js';
+
+/** Settings of the installation. */
+export type ModelSettings = Pick<GatewayConfig, 'releaseNamespace' | 'modelBaseUrls' | 'modelPricesConfigMap'> & {
+  modelCredentialsSecret?: string | undefined;
+};
+
+export interface ModelAccessOptions {
+  api: Pick<KubeApi, 'get'>;
+  clock: Clock;
+  log: Logger;
+  settings: ModelSettings;
+  dispatcher: Dispatcher;
+}
+
+export interface ModelAccess {
+  targets: Targets;
+  relay: Relay;
+}
+
+export function createModelAccess({ api, clock, log, settings, dispatcher }: ModelAccessOptions): ModelAccess {
+  const namespace = settings.releaseNamespace;
+  const credentials = new Credentials(new CachedReads(api, Secrets, clock));
+  const maps = new CachedReads(api, ConfigMaps, clock);
+  const prices = new PriceSource(maps, { namespace, name: settings.modelPricesConfigMap }, log);
+  return {
+    targets: new Targets({
+      credentials,
+      prices: () => prices.table(),
+      installationSecret: installationSecretOf(settings),
+      baseUrls: settings.modelBaseUrls,
+    }),
+    relay: new Relay({ clock, client: new ProviderClient({ clock, dispatcher }), credentials }),
+  };
+}
+
+/** The Secret that serves Boxes which name none of their own. */
+export function installationSecretOf(
+  settings: Pick<ModelSettings, 'releaseNamespace' | 'modelCredentialsSecret'>,
+): Required<ObjectRef> | undefined {
+  const { releaseNamespace: namespace, modelCredentialsSecret: name } = settings;
+  return name === undefined ? undefined : { namespace, name };
+}
+
+/** Connections to vendors: kept open, and without bounds of their own, since every call has one. */
+export function createProviderDispatcher(): Agent {
+  return new Agent({
+    connections: 128,
+    headersTimeout: 0,
+    bodyTimeout: 0,
+    keepAliveTimeout: 20_000,
+    keepAliveMaxTimeout: 60_000,
+    connect: { timeout: 10_000 },
+  });
+}

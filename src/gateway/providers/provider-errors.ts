@@ -1,0 +1,75 @@
+/** What a vendor's refusal means to a person: one sentence with the next step, and no secret. */
+import { redact } from '../../observability/logger.js';
+import { cutUtf8 } from '../../transcript/text.js';
+import { GatewayError } from '../errors.js';
+import { objectIn } from './dialect.js';
+
+const MAX_MESSAGE_BYTES = 500;
+/** Providers repeat keys in their answers, masked in the middle. */
+const KEYS = /\b(?:sk|xai|gsk|pk|rk|key|AIza)[-_A-Za-z0-9]*[-_*.A-Za-z0-9]{8,}|\S*\*{3,}\S*/g;
+
+export interface Refusal {
+  provider: string;
+  status: number;
+  /** The body of the answer. */
+  text: string;
+  retryAfterSeconds?: number | undefined;
+  /** `key ANTHROPIC_API_KEY of Secret …`; undefined when no key was sent. */
+  keyIs: string | undefined;
+  /** The key, to be removed from texts. */
+  secret: string;
+}
+
+/** Ends the run with ModelError. */
+export function refusalOf(refusal: Refusal): GatewayError {
+  const { provider, status, keyIs } = refusal;
+  const said = sayingOf(refusal);
+  const what = `${provider} answered HTTP ${status}${said === '' ? '' : `: ${said}`}`;
+  return modelError(`${what}${/[.!?]$/.test(what) ? '' : '.'}${nextStep(status, keyIs, refusal.retryAfterSeconds)}`);
+}
+
+function nextStep(status: number, keyIs: string | undefined, retryAfterSeconds: number | undefined): string {
+  if (status === 401 || status === 403) {
+    return keyIs === undefined
+      ? ' It wants a key: set spec.endpoint.secretRef of the Box.'
+      : ` Check ${keyIs}: it may be wrong, or without access to this model.`;
+  }
+  if (status === 404) return ' Check spec.model of the agent.';
+  if (status === 429 && retryAfterSeconds !== undefined) return ` It asks to wait ${retryAfterSeconds} seconds.`;
+  return '';
+}
+
+/** The vendor's own words in a refusal, as {@link quoted}; empty when it gives none. */
+export function sayingOf({ text, secret }: Pick<Refusal, 'text' | 'secret'>): string {
+  return quoted(messageIn(text) ?? '', secret);
+}
+
+/** A text of a vendor in one line, cut and without anything that looks like a key. */
+export function quoted(text: string, secret: string): string {
+  const plain = secret === '' ? text : text.replaceAll(secret, '[redacted]');
+  return cutUtf8(redact(plain.replace(KEYS, '[redacted]')).replace(/\s+/g, ' ').trim(), MAX_MESSAGE_BYTES);
+}
+
+/** All of them say `{"error": {"message": "..."}}` or a shorter form of it. */
+function messageIn(text: string): string | undefined {
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+  const answer = objectIn(Array.isArray(parsed) ? parsed[0] : parsed);
+  const candidates = [objectIn(answer['error'])['message'], answer['message'], answer['error'], answer['detail']];
+  return candidates.find((candidate) => typeof candidate === 'string' && candidate !== '') as string | undefined;
+}
+
+/** The model call failed for good: the run ends with ModelError and this message. */
+export function modelError(message: string): GatewayError {
+  return new GatewayError(400, message, { type: 'ModelError' });
+}
+
+/** The bound of the Box came before the end of the answer. */
+export function callTooLong(provider: string, boundSeconds: number): GatewayError {
+  const bound = `within ${boundSeconds} s (spec.bounds.modelCallSeconds of the Box)`;
+  return modelError(`${provider} did not finish its answer ${bound}. Ask for less at once, or raise the bound.`);
+}

@@ -1,0 +1,43 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { Agent } from 'undici';
+import { FakeClock } from '../../../test/builders/fake-clock.js';
+import { ModelCallInFlight } from '../models/call-in-flight.js';
+import type { ServedRun } from '../runs/served-runs.js';
+import { NO_USAGE } from '../../run/usage/usage.js';
+import { Relay } from './proxy.js';
+import { ProviderClient } from './provider-client.js';
+import { endpointProvider } from './providers.js';
+
+test('a call that is cut while its budget is asked for never leaves, and costs nothing', async () => {
+  const clock = new FakeClock();
+  const calls: string[] = [];
+  const model = createServer((request) => calls.push(request.url ?? ''));
+  await once(model.listen(0, '127.0.0.1'), 'listening');
+  const api = endpointProvider(`http://127.0.0.1:${(model.address() as AddressInfo).port}/v1`);
+  const dispatcher = new Agent();
+  const client = new ProviderClient({ clock, dispatcher });
+  const served = { usage: NO_USAGE } as ServedRun;
+  const gone = new AbortController();
+  const called = new Relay({ clock, client, credentials: { forget: () => undefined } }).call({
+    target: { provider: 'boxwright', api, key: undefined, price: undefined },
+    path: 'v1/chat/completions',
+    body: { model: 'own', messages: [{ role: 'user', content: 'Hello' }] },
+    model: 'own',
+    inFlight: new ModelCallInFlight(served),
+    boundSeconds: 60,
+    signal: gone.signal,
+    sink: { start: () => undefined, write: () => Promise.resolve() },
+    admit: () => {
+      gone.abort();
+      return Promise.resolve(undefined);
+    },
+    result: { value: 'refused' },
+  });
+  await expect(called).rejects.toMatchObject({ type: 'RunEnded' });
+  expect(served.usage).toEqual(NO_USAGE);
+  expect(calls).toEqual([]);
+  await dispatcher.destroy();
+  model.close();
+});

@@ -1,0 +1,209 @@
+/**
+ * One model call towards a vendor: what may pass is checked, the key takes the place of the run
+ * token, the answer goes through as it comes, and what it says was used is counted here.
+ */
+import type { z } from 'zod';
+import { timeoutSignal } from '../../runtime/timeout-signal.js';
+import type { Clock } from '../../runtime/clock.js';
+import { readText } from '../bounded-text.js';
+import { GatewayError, runEnded } from '../errors.js';
+import type { CallResult } from '../metrics.js';
+import type { Ask } from '../budget/run-budgets.js';
+import type { AnswerSink } from '../models/answer-sink.js';
+import type { ModelCallInFlight } from '../models/call-in-flight.js';
+import { costOf, type TokenCounts } from '../../run/usage/prices.js';
+import type { CallUsage } from '../../run/usage/usage.js';
+import type { Credentials } from './credentials.js';
+import { parseObject, type Dialect, type ModelRequest, type StreamState } from './dialect.js';
+import { SseReader } from './sse.js';
+import { keyOf, type Target } from './targets.js';
+import { ProviderUnreachable, type ProviderClient, type ProviderResponse } from './provider-client.js';
+import { callTooLong, modelError, refusalOf } from './provider-errors.js';
+
+const MAX_ANSWER_BYTES = 16 * 1024 * 1024;
+const MAX_REFUSAL_BYTES = 64 * 1024;
+/** What a call is taken to write at most when neither request nor budget limit it; a budget grants no more for one call. */
+const UNSTATED_OUTPUT_TOKENS = 16_384;
+/** An answer that is cut below this is worth nothing. */
+const LEAST_OUTPUT_TOKENS = 512;
+
+export interface RelayOptions {
+  clock: Clock;
+  client: Pick<ProviderClient, 'send'>;
+  credentials: Pick<Credentials, 'forget'>;
+}
+
+export interface RelayCall {
+  target: Target;
+  /** Below `/gateway/<provider>/`. */
+  path: string;
+  body: unknown;
+  /** The only model of this run. */
+  model: string;
+  inFlight: ModelCallInFlight;
+  /** Most time for the call with all its tries. */
+  boundSeconds: number;
+  /** Fires when the runner went away or the run ended. */
+  signal: AbortSignal;
+  sink: AnswerSink;
+  /** The most output tokens that the run's budget allows this call; undefined = it has none. May refuse. */
+  admit: (ask: Ask) => Promise<number | undefined>;
+  result: { value: CallResult };
+}
+
+interface Passed {
+  path: string;
+  body: Record<string, unknown>;
+  request: ModelRequest;
+}
+
+export class Relay {
+  constructor(private readonly options: RelayOptions) {}
+
+  /** Resolves when the whole answer is written to the sink. Rejects with ModelError for what the vendor did. */
+  async call(call: RelayCall): Promise<void> {
+    const { target, inFlight, boundSeconds } = call;
+    const passed = passedOf(call);
+    const inputTokens = Buffer.byteLength(JSON.stringify(passed.body));
+    const { maxOutputTokens = UNSTATED_OUTPUT_TOKENS } = passed.request;
+    const wanted = Math.min(maxOutputTokens, UNSTATED_OUTPUT_TOKENS);
+    const leastOutputTokens = Math.min(wanted, LEAST_OUTPUT_TOKENS);
+    const allowed = await call.admit({ inputTokens, outputTokens: wanted, leastOutputTokens, price: target.price });
+    const body = allowed === undefined ? passed.body : target.api.dialect.limit(passed.body, allowed);
+    const outputTokens = allowed ?? maxOutputTokens;
+    const bound = timeoutSignal(this.options.clock, boundSeconds * 1000, call.signal);
+    call.result.value = 'aborted';
+    const reservation = usageOf(target, { inputTokens, outputTokens, cacheReadTokens: 0, cacheWriteTokens: 0 });
+    try {
+      const response = await this.#send(call, { ...passed, body, reservation }, bound.signal);
+      await this.#answer(call, passed, response);
+    } catch (error) {
+      inFlight.lost();
+      if (bound.expired) throw callTooLong(target.provider, boundSeconds);
+      if (call.signal.aborted) throw runEnded('the call was cut');
+      call.result.value = 'failed';
+      throw error;
+    } finally {
+      bound.dispose();
+    }
+  }
+
+  async #send(
+    { target, inFlight, boundSeconds }: RelayCall,
+    passed: Passed & { reservation: CallUsage },
+    signal: AbortSignal,
+  ): Promise<ProviderResponse> {
+    const { clock, client } = this.options;
+    const { api, key, provider } = target;
+    const query = passed.request.stream && api.version === 'v1beta' ? '?alt=sse' : '';
+    try {
+      return await client.send({
+        url: `${api.baseUrl}/${passed.path}${query}`,
+        headers: api.headers(key?.value ?? ''),
+        body: JSON.stringify(api.prepare?.(passed.body) ?? passed.body),
+        signal,
+        giveUpAt: clock.monotonic() + boundSeconds * 1000,
+        leaves: () => inFlight.send(passed.reservation),
+        waits: () => inFlight.unused(),
+      });
+    } catch (error) {
+      if (!(error instanceof ProviderUnreachable)) throw error;
+      if (!error.maybeUsed) inFlight.unused();
+      throw modelError(`${provider} gave no answer (${error.code}). Check that the gateway can reach ${api.baseUrl}.`);
+    }
+  }
+
+  async #answer(call: RelayCall, { request }: Passed, response: ProviderResponse): Promise<void> {
+    if (response.status >= 300) throw await this.#refusal(call, response);
+    const streams = request.stream && response.contentType.includes('text/event-stream');
+    await (streams ? relayStream(call, response) : relayWhole(call, response));
+    call.result.value = 'answered';
+  }
+
+  async #refusal({ target, inFlight }: RelayCall, response: ProviderResponse): Promise<GatewayError> {
+    // Providers charge for answers only.
+    inFlight.unused();
+    if (response.status === 401 && target.key !== undefined) this.options.credentials.forget(target.key.source);
+    const text = (await readText(response.body, MAX_REFUSAL_BYTES).catch(() => undefined)) ?? '';
+    return refusalOf({
+      provider: target.provider,
+      status: response.status,
+      text,
+      retryAfterSeconds: response.retryAfterSeconds,
+      keyIs: keyOf(target),
+      secret: target.key?.value ?? '',
+    });
+  }
+}
+
+/** Throws 404 for a path, 400 for a field or model that is not passed. */
+function passedOf({ target, path: whole, body, model }: RelayCall): Passed {
+  const { api, provider } = target;
+  const path = whole.startsWith(`${api.version}/`) ? whole.slice(api.version.length + 1) : '';
+  const meaning = api.dialect.pathOf(path);
+  if (meaning === undefined) {
+    throw new GatewayError(404, `the gateway passes no such call to ${provider}`, { type: 'NotPassed' });
+  }
+  const parsed = api.dialect.body.safeParse(body);
+  if (!parsed.success) throw notPassed(provider, parsed.error);
+  const request = api.dialect.read(parsed.data, meaning);
+  if (request.model !== model) {
+    throw new GatewayError(400, `this run may use model ${model} alone`, { type: 'OtherModel' });
+  }
+  return { path, body: parsed.data, request };
+}
+
+function notPassed(provider: string, error: z.ZodError): GatewayError {
+  const [issue] = error.issues;
+  const where = issue === undefined || issue.path.length === 0 ? 'the request' : issue.path.join('.');
+  const what = issue?.code === 'unrecognized_keys' ? `field ${issue.keys[0] ?? ''} of ${where}` : where;
+  return new GatewayError(400, `the gateway does not pass this to ${provider}: ${what}`, { type: 'NotPassed' });
+}
+
+function usageOf({ price }: Target, counts: TokenCounts): CallUsage {
+  const { inputTokens, outputTokens } = counts;
+  return { inputTokens, outputTokens, costMicroUsd: costOf(price, counts) };
+}
+
+async function relayWhole({ target, inFlight, sink }: RelayCall, response: ProviderResponse): Promise<void> {
+  const text = await answerIn(response);
+  const answer = parseObject(text);
+  if (answer === undefined) {
+    throw modelError(`${target.provider} answered ${text.trim() === '' ? 'nothing' : 'something that is not JSON'}.`);
+  }
+  const counts = target.api.dialect.usageOf(answer);
+  // A step all the same: it is charged with the most that it can have used.
+  const used = counts === undefined ? inFlight.open : usageOf(target, counts);
+  if (used !== undefined) inFlight.answered(used);
+  sink.start(response.status, response.contentType);
+  await sink.write(text);
+}
+
+async function relayStream({ target, inFlight, sink }: RelayCall, response: ProviderResponse): Promise<void> {
+  const { dialect } = target.api;
+  const reader = new SseReader();
+  let state: StreamState = { complete: false };
+  sink.start(response.status, response.contentType);
+  for await (const piece of response.body as AsyncIterable<Uint8Array>) {
+    state = readAll(dialect, state, reader.read(piece));
+    await sink.write(piece);
+  }
+  state = readAll(dialect, state, reader.end());
+  if (!state.complete || state.counts === undefined) {
+    throw modelError(`${target.provider} broke its answer off.`);
+  }
+  inFlight.answered(usageOf(target, state.counts));
+}
+
+function readAll(dialect: Dialect, state: StreamState, events: ReturnType<SseReader['read']>): StreamState {
+  return events.reduce((before, event) => dialect.readEvent(before, event), state);
+}
+
+/** Rejects when the body is cut or too large. */
+async function answerIn({ body }: ProviderResponse): Promise<string> {
+  const text = await readText(body, MAX_ANSWER_BYTES).catch(() => {
+    throw modelError('The model broke its answer off.');
+  });
+  if (text === undefined) throw modelError(`The answer of the model is larger than ${MAX_ANSWER_BYTES} bytes.`);
+  return text;
+}

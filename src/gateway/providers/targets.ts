@@ -1,0 +1,85 @@
+/** Where a run's model calls go: a vendor, or the OpenAI-compatible endpoint of its Box; with the key and the price. */
+import { boxNamespace } from '../../api/names.js';
+import type { ObjectRef } from '../../kube/types.js';
+import { endpointPrice, priceOf, type Price, type PriceTable } from '../../run/usage/prices.js';
+import type { BoxView } from '../views.js';
+import {
+  describeSource,
+  endpointKeySource,
+  providerKeySource,
+  type Credentials,
+  type KeySource,
+} from './credentials.js';
+import { GatewayError } from '../errors.js';
+import { endpointProvider, isProvider, PROVIDER_APIS, type ProviderApi, type ProviderName } from './providers.js';
+
+export interface Target {
+  provider: string;
+  api: Omit<ProviderApi, 'secretKey'>;
+  /** Undefined = no key is sent. */
+  key: { source: KeySource; value: string } | undefined;
+  price: Price | undefined;
+}
+
+export interface TargetsOptions {
+  credentials: Pick<Credentials, 'read'>;
+  /** The prices in force. */
+  prices: () => Promise<PriceTable>;
+  /** Secret with the vendor keys of Boxes that have none of their own. */
+  installationSecret: Required<ObjectRef> | undefined;
+  /** Base URLs of the installation that differ from the vendors' own; those of a Box win. */
+  baseUrls: Readonly<Partial<Record<ProviderName, string>>>;
+}
+
+export class Targets {
+  constructor(private readonly options: TargetsOptions) {}
+
+  /** The vendor of that name, or the endpoint of the Box. Rejects with ModelNotConfigured. */
+  async of(provider: string, model: string, box: BoxView): Promise<Target> {
+    if (isProvider(provider)) return this.#ofProvider(provider, model, box);
+    const { endpoint } = box;
+    if (provider !== 'boxwright' || endpoint === undefined) throw noSuchProvider(box, provider);
+    const source = endpointKeySource(box);
+    return {
+      provider,
+      api: endpointProvider(endpoint.baseUrl),
+      key: source === undefined ? undefined : { source, value: await this.options.credentials.read(source) },
+      price: endpointPrice(endpoint.prices),
+    };
+  }
+
+  async #ofProvider(provider: ProviderName, model: string, box: BoxView): Promise<Target> {
+    const api = PROVIDER_APIS[provider];
+    const { installationSecret, baseUrls, credentials, prices } = this.options;
+    const ownUrl = box.vendors?.[provider]?.baseUrl.replace(/\/+$/, '');
+    const source = providerKeySource(box, provider, installationSecret);
+    if (source === undefined) throw noKey(box, provider, api.secretKey);
+    return {
+      provider,
+      api: { ...api, baseUrl: ownUrl ?? baseUrls[provider] ?? api.baseUrl },
+      key: { source, value: await credentials.read(source) },
+      price: priceOf(await prices(), provider, model),
+    };
+  }
+}
+
+/** For messages. */
+export function keyOf(target: Target): string | undefined {
+  return target.key === undefined ? undefined : describeSource(target.key.source);
+}
+
+function noKey(box: BoxView, provider: string, key: string): GatewayError {
+  const what = `there is no key for provider ${provider} in Box ${box.name}`;
+  const how = `create a Secret with key ${key} in namespace ${boxNamespace(box.name)}, label it boxwright.dev/credential=true and name it in spec.credentialsSecret of the Box`;
+  return new GatewayError(400, `${what}: ${how}`, { type: 'ModelNotConfigured' });
+}
+
+/** Nothing stands behind the provider. */
+export function noSuchProvider(box: BoxView, provider: string): GatewayError {
+  const hint = `set spec.engine: scripted on Box ${box.name}, which needs no key, or spec.endpoint, and provider boxwright on the agent`;
+  const what =
+    provider === 'boxwright'
+      ? `nothing stands behind provider boxwright in Box ${box.name}`
+      : `provider ${provider} is not available in this installation`;
+  return new GatewayError(400, `${what}: ${hint}`, { type: 'ModelNotConfigured' });
+}

@@ -1,0 +1,101 @@
+/**
+ * Which gateway pod serves a run: the one in its claim. Others send the caller there, unless that pod
+ * is gone, unready or being deleted; then one of them takes over by compare-and-swap with the next epoch.
+ * See docs/architecture.md#run-reports-and-ownership.
+ */
+import { isTerminal } from '../../run/status.js';
+import type { AgentRun } from '../../api/v1alpha1/agent-run.js';
+import type { Logger } from '../../observability/logger.js';
+import type { Clock } from '../../runtime/clock.js';
+import type { RunIdentity } from '../auth/run-authenticator.js';
+import { GatewayError, misdirected, runEnded } from '../errors.js';
+import type { GatewayMetrics } from '../metrics.js';
+import type { GatewayPodView } from '../views.js';
+import type { RunStore } from './run-store.js';
+import type { ServedRun, ServedRuns } from './served-runs.js';
+
+/** This gateway pod, as a claim names it. */
+export interface GatewaySelf {
+  gatewayPod: string;
+  gatewayUid: string;
+  /** host:port */
+  gatewayAddress: string;
+}
+
+export interface PinningOptions {
+  self: GatewaySelf;
+  clock: Clock;
+  store: RunStore;
+  served: ServedRuns;
+  /** The gateway pods of the installation. */
+  gateways: { values(): Iterable<GatewayPodView> };
+  metrics: Pick<GatewayMetrics, 'tookOver'>;
+  log: Logger;
+}
+
+export class Pinning {
+  readonly #options: PinningOptions;
+
+  constructor(options: PinningOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * The run, served by this pod. `epoch` is what the caller was told last. Rejects with 409 (not claimed, or claimed by
+   * another pod), 410 (ended), 421 (another gateway pod serves it).
+   */
+  async resolve(identity: RunIdentity, epoch = 0): Promise<ServedRun> {
+    const served = await this.#resolve(identity, epoch);
+    // Every call of the run's own pod is a sign of life.
+    served.heardAt = this.#options.clock.monotonic();
+    return served;
+  }
+
+  async #resolve(identity: RunIdentity, epoch: number): Promise<ServedRun> {
+    const { store, served, self } = this.#options;
+    const ref = { namespace: identity.namespace, name: identity.runName };
+    let run = await store.find(ref);
+    // The caller has met a newer pin than our watch.
+    if (epoch > (run.status?.claim?.epoch ?? 0)) run = await store.fetch(ref);
+    const claim = expectClaimOf(run, identity);
+    if (claim.gatewayUid === self.gatewayUid) return served.take(run);
+    if (this.#isServing(claim.gatewayUid)) throw misdirected(claim);
+    return this.#takeOver(identity, run);
+  }
+
+  async #takeOver(identity: RunIdentity, seen: AgentRun): Promise<ServedRun> {
+    const { store, served, self, metrics, log } = this.#options;
+    const ref = { namespace: identity.namespace, name: identity.runName };
+    const before = seen.status?.claim?.gatewayUid;
+    const run = await store.update(ref, (current) => {
+      const claim = expectClaimOf(current, identity);
+      // Somebody else was faster: the pin that stands now is judged anew by the next call.
+      if (claim.gatewayUid !== before) return undefined;
+      return { ...current.status, phase: 'running', claim: { ...claim, ...self, epoch: claim.epoch + 1 } };
+    });
+    const claim = expectClaimOf(run, identity);
+    if (claim.gatewayUid !== self.gatewayUid) throw misdirected(claim);
+    metrics.tookOver();
+    log.info({ namespace: ref.namespace, run: ref.name, epoch: claim.epoch }, 'took over a run');
+    return served.take(run);
+  }
+
+  #isServing(uid: string): boolean {
+    for (const pod of this.#options.gateways.values()) if (pod.uid === uid) return pod.serving;
+    return false;
+  }
+}
+
+type Claim = NonNullable<NonNullable<AgentRun['status']>['claim']>;
+
+/** The claim of a live run by the caller's pod; throws 409 or 410. */
+export function expectClaimOf(run: AgentRun, identity: Pick<RunIdentity, 'podUid'>): Claim {
+  if (isTerminal(run)) throw runEnded(run.status?.phase);
+  const claim = run.status?.claim;
+  if (claim === undefined)
+    throw new GatewayError(409, 'the run is not claimed: claim it first', { type: 'NotClaimed' });
+  if (claim.podUid !== identity.podUid) {
+    throw new GatewayError(409, 'another pod holds the run', { type: 'ClaimedByOther' });
+  }
+  return claim;
+}

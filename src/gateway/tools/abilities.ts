@@ -1,0 +1,72 @@
+/** What a run can do beyond shell and files, and what its agent is told about it at the claim. */
+import type { AgentRun } from '../../api/v1alpha1/agent-run.js';
+import type { Cache } from '../../kube/types.js';
+import { AGENT_TOOLS, type AgentToolName } from '../../protocol/gateway-tools.js';
+import type { Abilities } from '../../protocol/run.js';
+import { BY_AGENT, agentKey, type AgentView, type BoxView, type SkillView } from '../views.js';
+import type { NoteStore } from './note-store.js';
+import { policyOf } from './approvals.js';
+import { refuses, isUntrusted } from '../../run/trust.js';
+
+/** Notes that the system prompt shows; the agent searches for older ones. */
+const MAX_SHOWN_NOTES = 20;
+const MAX_SHOWN_NOTE_BYTES = 8 * 1024;
+const MAX_SHOWN_SKILLS = 100;
+
+/** Whether the agent has that tool now: what its families and skills allow. Enforced at every call, not only here. */
+export function hasTool(name: AgentToolName, agent: AgentView, hasSkills: boolean): boolean {
+  const { selfImprovement, tools } = agent.spec;
+  if (name === 'edit_soul') return selfImprovement.allowSoulEdit && !agent.gitOps;
+  if (name === 'install_skill' || name === 'install_mcp') return selfImprovement.allowToolInstall && !agent.gitOps;
+  const { family } = AGENT_TOOLS[name];
+  return family === 'skills' ? hasSkills : tools[family];
+}
+
+export interface AbilitiesOptions {
+  notes: Pick<NoteStore, 'of'>;
+  skills: Pick<Cache<SkillView>, 'byIndex'>;
+}
+
+export class AbilitiesReader {
+  readonly #options: AbilitiesOptions;
+
+  constructor(options: AbilitiesOptions) {
+    this.#options = options;
+  }
+
+  /** The tools that the run has now, by name. */
+  toolsOf(run: AgentRun, agent: AgentView, box: BoxView): AgentToolName[] {
+    const hasSkills = this.#skillsOf(run.metadata.namespace ?? '', agent).length > 0;
+    return (Object.keys(AGENT_TOOLS) as AgentToolName[]).filter(
+      (name) => hasTool(name, agent, hasSkills) && !refuses(box, run, name),
+    );
+  }
+
+  /** For the answer to the claim. No request. */
+  of(run: AgentRun, agent: AgentView, box: BoxView): Abilities {
+    const namespace = run.metadata.namespace ?? '';
+    const skills = this.#skillsOf(namespace, agent)
+      .map(({ slug, description }) => ({ slug, description }))
+      .sort((a, b) => (a.slug < b.slug ? -1 : 1));
+    return {
+      tools: this.toolsOf(run, agent, box),
+      untrusted: isUntrusted(run),
+      memories: agent.spec.tools.memory ? this.#recentNotes(namespace, agent) : [],
+      skills: skills.slice(0, MAX_SHOWN_SKILLS),
+      approvals: policyOf(run, agent, box),
+    };
+  }
+
+  #skillsOf(namespace: string, agent: AgentView): readonly SkillView[] {
+    return this.#options.skills.byIndex(BY_AGENT, agentKey({ namespace, agent: agent.name }));
+  }
+
+  #recentNotes(namespace: string, agent: AgentView): Abilities['memories'] {
+    let bytes = 0;
+    return this.#options.notes
+      .of(namespace, agent.name)
+      .slice(0, MAX_SHOWN_NOTES)
+      .filter(({ text }) => (bytes += Buffer.byteLength(text)) <= MAX_SHOWN_NOTE_BYTES)
+      .map(({ name, text, untrusted }) => ({ id: name, text, untrusted }));
+  }
+}

@@ -1,0 +1,228 @@
+/**
+ * list_agents and call_agent: agents that call agents of their Box. The called agent's run is a child of the
+ * caller's: at most three deep, never an agent that is at work above, at most five of one run. It shares the caller's budgets, and
+ * the stated budget of waiting and working runs holds for it as for any other.
+ */
+import { createHash } from 'node:crypto';
+import { boxOfNamespace, callersOf } from '../../api/names.js';
+import { isTerminal } from '../../run/status.js';
+import { ulid } from '../../api/ulid.js';
+import { MAX_CALL_DEPTH, MAX_CHILD_RUNS, type AgentRun } from '../../api/v1alpha1/agent-run.js';
+import type { Cache, KubeApi } from '../../kube/types.js';
+import type { AgentToolInput } from '../../protocol/gateway-tools.js';
+import type { ToolAnswer } from '../../protocol/run.js';
+import { timeoutSignal } from '../../runtime/timeout-signal.js';
+import type { Clock } from '../../runtime/clock.js';
+import {
+  backlogMessage,
+  exceededBacklog,
+  type BacklogReader,
+  type BacklogScope,
+} from '../../run/start/backlog-budget.js';
+import { KeyedWaiter } from '../../kube/keyed-waiter.js';
+import type { ReserveRun } from '../../run/start/own-runs.js';
+import {
+  ACKNOWLEDGE_MS,
+  StartRunError,
+  findStartedRun,
+  startRun,
+  type StartRunRequest,
+} from '../../run/start/start-run.js';
+import type { RunBudgets } from '../budget/run-budgets.js';
+import { orMissing } from '../errors.js';
+import type { GatewayMetrics } from '../metrics.js';
+import { isCancelRequested } from '../runs/reports.js';
+import type { RunStore } from '../runs/run-store.js';
+import { AGENTS_BY_NAMESPACE, RUNS_BY_PARENT, type AgentView } from '../views.js';
+import { ToolRefusal, answer, type ToolContext } from './tool-context.js';
+import { isUntrusted } from '../../run/trust.js';
+
+/** One call of the runner is held at most this long; then it asks again. */
+const HOLD_MS = 10_000;
+
+export interface AgentCallsOptions {
+  api: Pick<KubeApi, 'create' | 'get'>;
+  store: Pick<RunStore, 'fetch'>;
+  clock: Clock;
+  runs: Pick<Cache<AgentRun>, 'get' | 'byIndex' | 'onChange'>;
+  agents: Pick<Cache<AgentView>, 'byIndex'>;
+  budgets: Pick<RunBudgets, 'giveBack'>;
+  /** Live runs, with those that this process has started and its cache does not show yet. */
+  backlog: BacklogReader & { reserve: ReserveRun };
+  metrics: Pick<GatewayMetrics, 'turnedAway'>;
+}
+
+export class AgentCalls {
+  readonly #options: AgentCallsOptions;
+  readonly #waiter: KeyedWaiter<AgentRun>;
+  /** Children made here, by UID of the parent: the cache may lag behind. */
+  readonly #made = new Map<string, Set<string>>();
+
+  constructor(options: AgentCallsOptions) {
+    this.#options = options;
+    this.#waiter = new KeyedWaiter(options.runs, options.clock);
+    options.runs.onChange(({ previous, current }) => {
+      const ended = current === undefined || isTerminal(current);
+      if (ended) this.#made.delete((current ?? previous)?.metadata.uid ?? '');
+    });
+  }
+
+  /** The agents that this run may call. */
+  list(context: ToolContext): ToolAnswer {
+    const agents = this.#others(context).map(({ spec, name }) => ({
+      handle: spec.handle ?? name,
+      name: spec.name,
+      description: spec.description,
+    }));
+    return answer({ agents: agents.sort((a, b) => (a.handle < b.handle ? -1 : 1)) });
+  }
+
+  /** Starts the run of the call, or finds it when the call is repeated, and waits for its end if that is wanted. */
+  async call(input: AgentToolInput<'call_agent'>, context: ToolContext): Promise<ToolAnswer> {
+    const { namespace } = context;
+    const name = await this.#start(input, context);
+    if (!input.wait) return answer({ runId: name, status: 'running' });
+    const ended = await this.#waiter.wait({ key: `${namespace}/${name}`, until: isTerminal, ms: HOLD_MS });
+    // A run that is told to stop takes its calls along: their end must not let it go on before it hears of its own.
+    const caller = this.#options.runs.get(`${namespace}/${context.run.metadata.name}`);
+    const stops = caller !== undefined && isCancelRequested(caller);
+    if (ended === undefined || stops) {
+      const isKnown = this.#options.runs.get(`${namespace}/${name}`) !== undefined;
+      if (!isKnown && !stops) await this.#expectThere({ namespace, name });
+      return { ...answer({ runId: name, status: 'running' }), again: true };
+    }
+    return resultOf(await this.#options.store.fetch({ namespace, name }));
+  }
+
+  /** A run that the cache does not show is not there yet, or was deleted: its end would be waited for in vain. One read. */
+  async #expectThere(ref: { namespace: string; name: string }): Promise<void> {
+    const run = await orMissing(this.#options.store.fetch(ref));
+    if (run === undefined) throw new ToolRefusal(`the run ${ref.name} of the agent that you called was deleted`);
+  }
+
+  async #start(input: AgentToolInput<'call_agent'>, context: ToolContext): Promise<string> {
+    const target = this.#target(input.handle.replace(/^@/, ''), context);
+    const name = childNameOf(target.name, context);
+    const uid = context.run.metadata.uid ?? '';
+    const made = this.#made.get(uid) ?? new Set<string>();
+    if (made.has(name)) return name;
+    this.#expectRoom(name, uid, made);
+    await this.#options.budgets.giveBack(context.served);
+    const request = { ...childOf(target, input, context), name };
+    const full = exceededBacklog(this.#options.backlog, request.agent);
+    if (full === undefined) await this.#create(request);
+    else await this.#findInstead(request, full);
+    this.#made.set(uid, made.add(name));
+    return name;
+  }
+
+  async #create(request: StartRunRequest): Promise<void> {
+    const { api, clock, backlog } = this.#options;
+    const bound = timeoutSignal(clock, ACKNOWLEDGE_MS);
+    const starter = { api, clock, reserve: backlog.reserve, lastOfSession: () => undefined };
+    try {
+      await startRun(starter, request, bound.signal);
+    } catch (error) {
+      if (error instanceof StartRunError) throw new ToolRefusal(`the agent was not called: ${error.message}`);
+      throw error;
+    } finally {
+      bound.dispose();
+    }
+  }
+
+  /** There is no room: a call that is repeated has its run already, another one is refused. One read. */
+  async #findInstead(request: StartRunRequest & { name: string }, full: BacklogScope): Promise<void> {
+    if ((await findStartedRun(this.#options, request)) !== undefined) return;
+    this.#options.metrics.turnedAway(full);
+    throw new ToolRefusal(`the agent was not called: ${backlogMessage(full)}; do without it, or try again later`);
+  }
+
+  #expectRoom(name: string, uid: string, made: ReadonlySet<string>): void {
+    const known = this.#options.runs.byIndex(RUNS_BY_PARENT, uid).map(({ metadata }) => metadata.name);
+    const children = new Set([...known, ...made]);
+    if (children.size < MAX_CHILD_RUNS || children.has(name)) return;
+    throw new ToolRefusal(`this run has called agents ${MAX_CHILD_RUNS} times, which is the limit: go on without`);
+  }
+
+  #target(handle: string, context: ToolContext): AgentView {
+    const { run, agent } = context;
+    if (depthOf(run) >= MAX_CALL_DEPTH) {
+      throw new ToolRefusal(`agents can call agents ${MAX_CALL_DEPTH} deep: do this yourself`);
+    }
+    const target = this.#others(context).find(({ spec, name }) => (spec.handle ?? name) === handle);
+    if (target !== undefined) {
+      if (target.active) return target;
+      throw new ToolRefusal(`@${handle} is inactive: its runs would only wait`);
+    }
+    const above = [...(run.spec.parent?.agents ?? []), agent.name];
+    if (this.#ofBox(context).some(({ spec, name }) => (spec.handle ?? name) === handle && above.includes(name))) {
+      throw new ToolRefusal(`@${handle} waits for this run, or is you: it cannot be called from here`);
+    }
+    throw new ToolRefusal(`there is no agent @${handle} in this Box: list_agents shows who is there`);
+  }
+
+  /** All but the agents that called, and the caller itself. */
+  #others(context: ToolContext): AgentView[] {
+    const above = [...(context.run.spec.parent?.agents ?? []), context.agent.name];
+    return this.#ofBox(context).filter(({ name }) => !above.includes(name));
+  }
+
+  #ofBox({ namespace }: ToolContext): AgentView[] {
+    const agents = this.#options.agents.byIndex(AGENTS_BY_NAMESPACE, namespace);
+    return agents.filter(({ deleting, installing }) => !deleting && !installing);
+  }
+}
+
+/** The run of a call, without its name. */
+function childOf(
+  target: AgentView,
+  { message, wait }: AgentToolInput<'call_agent'>,
+  { namespace, run, agent }: ToolContext,
+): StartRunRequest {
+  const { name, uid = '' } = run.metadata;
+  return {
+    agent: { box: boxOfNamespace(namespace) ?? '', agent: target.name },
+    agentUid: target.uid,
+    message: `<agent_message from="@${agent.spec.handle ?? agent.name}">\n${message}\n</agent_message>`,
+    trigger: { origin: 'api' },
+    sessionTitle: message,
+    actor: `run:${name}`,
+    parent: {
+      name,
+      uid,
+      depth: depthOf(run) + 1,
+      agents: [...(run.spec.parent?.agents ?? []), agent.name],
+      callers: [...callersOf(run), { name, uid }],
+      waits: wait,
+      ...(isUntrusted(run) ? { untrusted: true } : {}),
+    },
+  };
+}
+
+function depthOf(run: AgentRun): number {
+  return run.spec.parent?.depth ?? 0;
+}
+
+/** The same call of the same run gives the same name, whichever gateway pod makes it. */
+function childNameOf(agent: string, { run, call }: ToolContext): string {
+  const digest = createHash('sha256')
+    .update(`${run.metadata.uid ?? ''} ${call}`)
+    .digest();
+  return `${agent}-${ulid(Date.parse(run.status?.claim?.at ?? '') || 0, digest.subarray(0, 10))}`;
+}
+
+/** What the caller learns of the end; the output is the one of the status, at most 8 KiB. */
+function resultOf({ metadata, status }: AgentRun): ToolAnswer {
+  const { phase = 'running', output, outputTruncated, pending, reason, message } = status ?? {};
+  return {
+    isError: phase !== 'done',
+    result: {
+      runId: metadata.name,
+      status: phase,
+      output: output ?? null,
+      ...(outputTruncated === true ? { outputTruncated } : {}),
+      ...(pending === undefined ? {} : { note: 'The agent asks a person; only a person can answer it.' }),
+      ...(phase === 'error' ? { error: `${reason ?? ''}: ${message ?? ''}` } : {}),
+    },
+  };
+}

@@ -1,0 +1,117 @@
+/**
+ * Tools of agents that the control plane executes (src/protocol/gateway-tools.ts). Everything is checked here at each call:
+ * the run's pod, the agent's families, the input. What the runner offers to the model decides nothing.
+ */
+import { isTerminal } from '../../run/status.js';
+import type { Cache } from '../../kube/types.js';
+import { AGENT_TOOLS, isAgentTool, type AgentToolInput, type AgentToolName } from '../../protocol/gateway-tools.js';
+import type { ToolAnswer, ToolRequest } from '../../protocol/run.js';
+import type { RunIdentity } from '../auth/run-authenticator.js';
+import { GatewayError, runEnded } from '../errors.js';
+import type { KeyedLock } from '../keyed-lock.js';
+import type { ClaimInputs } from '../runs/claim-inputs.js';
+import type { Pinning } from '../runs/ownership.js';
+import type { RunStore } from '../runs/run-store.js';
+import type { ServedRun } from '../runs/served-runs.js';
+import type { AgentView } from '../views.js';
+import { isAllowed, needsPerson } from './allowed-calls.js';
+import type { AgentCalls } from './agent-calls.js';
+import type { AbilitiesReader } from './abilities.js';
+import type { MemoryTools } from './memory-tools.js';
+import type { SelfServers } from './self-servers.js';
+import type { SelfTools } from './self-tools.js';
+import type { SkillTools } from './skill-tools.js';
+import { ToolRefusal, agentOf, refusal, type ToolContext } from './tool-context.js';
+
+export interface AgentToolsOptions {
+  store: RunStore;
+  pinning: Pick<Pinning, 'resolve'>;
+  lock: KeyedLock;
+  agents: Pick<Cache<AgentView>, 'get'>;
+  boxes: Pick<ClaimInputs, 'boxOf'>;
+  abilities: Pick<AbilitiesReader, 'toolsOf'>;
+  calls: AgentCalls;
+  memory: MemoryTools;
+  skills: SkillTools;
+  self: SelfTools;
+  servers: SelfServers;
+}
+
+type Tools = {
+  [Name in AgentToolName]: (input: AgentToolInput<Name>, context: ToolContext) => ToolAnswer | Promise<ToolAnswer>;
+};
+
+/** The latest call of a run and its answer, for a runner that did not hear it. */
+interface Answered {
+  call: number;
+  answer: ToolAnswer;
+}
+
+export class AgentTools {
+  readonly #options: AgentToolsOptions;
+  readonly #tools: Tools;
+  readonly #answered = new WeakMap<ServedRun, Answered>();
+
+  constructor(options: AgentToolsOptions) {
+    this.#options = options;
+    const { calls, memory, skills, self, servers } = options;
+    this.#tools = {
+      memory_search: (input, context) => memory.search(input, context),
+      memory_save: (input, context) => memory.save(input, context),
+      memory_delete: (input, context) => memory.delete(input, context),
+      list_agents: (_input, context) => calls.list(context),
+      call_agent: (input, context) => calls.call(input, context),
+      read_skill: (input, context) => skills.read(input, context),
+      edit_soul: (input, context) => self.editSoul(input, context),
+      install_skill: (input, context) => self.installSkill(input, context),
+      install_mcp: (input, context) => servers.install(input, context),
+    };
+  }
+
+  /** Executes one call; what the model did wrong is an answer. Rejects with 409, 410 or 421. */
+  async call(identity: RunIdentity, request: ToolRequest): Promise<ToolAnswer> {
+    const served = await this.#options.pinning.resolve(identity, request.epoch);
+    return this.#options.lock.run(`${served.uid} tools`, async () => {
+      const last = this.#answered.get(served);
+      if (last?.call === request.call) return last.answer;
+      if (last !== undefined && request.call < last.call) {
+        throw new GatewayError(409, 'a later call of this run was answered already', { type: 'SequenceConflict' });
+      }
+      const answer = await this.#execute(served, request);
+      if (answer.again !== true) this.#answered.set(served, { call: request.call, answer });
+      return answer;
+    });
+  }
+
+  async #execute(served: ServedRun, request: ToolRequest): Promise<ToolAnswer> {
+    const run = await this.#options.store.find(served.ref);
+    if (isTerminal(run)) throw runEnded(run.status?.phase);
+    const agent = agentOf(run, this.#options.agents);
+    if (agent === undefined) return refusal('this agent is being deleted');
+    const { tool } = request;
+    const { namespace } = served.ref;
+    const box = await this.#options.boxes.boxOf(namespace);
+    if (!isAgentTool(tool) || !this.#options.abilities.toolsOf(run, agent, box).includes(tool)) {
+      return refusal(
+        `the tool ${tool.slice(0, 128)} is not there; it may be switched off for this agent, or for runs from outside`,
+      );
+    }
+    const input = AGENT_TOOLS[tool].input.safeParse(request.input);
+    if (!input.success) {
+      const problems = input.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`);
+      return refusal(`the input does not fit the tool ${tool}: ${problems.join('; ')}`);
+    }
+    const context = { namespace, run, served, agent, box, call: request.call };
+    const asked = { run, agent, box, tool: { name: tool, family: AGENT_TOOLS[tool].family } };
+    if (!(await isAllowed(this.#options.store, { ...asked, input: request.input, call: request.call }))) {
+      return refusal(needsPerson(tool));
+    }
+    const execute = this.#tools[tool] as (input: unknown, context: ToolContext) => ToolAnswer | Promise<ToolAnswer>;
+    try {
+      return await execute(input.data, context);
+    } catch (error) {
+      if (error instanceof ToolRefusal) return refusal(error.message);
+      throw error;
+    }
+  }
+}

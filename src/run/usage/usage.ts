@@ -1,0 +1,47 @@
+/** What a run used, counted by the gateway from the answers of models: pure sums. */
+import { formatMicroUsd, parseMicroUsd } from './money.js';
+import type { OpenCall, RunUsage } from '../../api/v1alpha1/agent-run.js';
+
+/** One model call. */
+export interface CallUsage {
+  inputTokens: number;
+  outputTokens: number;
+  /** Undefined when the price is unknown. */
+  costMicroUsd: number | undefined;
+  /** True for a call without an answer: it is paid for, but is no step. */
+  unanswered?: boolean;
+}
+
+/** Nothing used yet, which costs nothing. */
+export const NO_USAGE: RunUsage = {
+  steps: 0,
+  inputTokens: 0,
+  outputTokens: 0,
+  totalTokens: 0,
+  costUsd: formatMicroUsd(0),
+};
+
+/** The sum with one call more. Once a call has no known price, the sum has none. */
+export function addCall(usage: RunUsage, call: CallUsage): RunUsage {
+  const known = parseMicroUsd(usage.costUsd);
+  const inputTokens = usage.inputTokens + call.inputTokens;
+  const outputTokens = usage.outputTokens + call.outputTokens;
+  return {
+    steps: usage.steps + (call.unanswered === true ? 0 : 1),
+    inputTokens,
+    outputTokens,
+    totalTokens: inputTokens + outputTokens,
+    ...(known === undefined || call.costMicroUsd === undefined
+      ? {}
+      : { costUsd: formatMicroUsd(known + call.costMicroUsd) }),
+  };
+}
+
+/** A call in flight as it stands in a status. */
+export function openCallOf({ inputTokens, outputTokens, costMicroUsd }: CallUsage): OpenCall {
+  return {
+    inputTokens,
+    outputTokens,
+    ...(costMicroUsd === undefined ? {} : { costUsd: formatMicroUsd(costMicroUsd) }),
+  };
+}

@@ -1,0 +1,101 @@
+/** Changing and deleting agents (spec 4.2, 4.2.3). */
+import { isSlug } from '../../api/names.js';
+import { Agents } from '../../api/v1alpha1/agent.js';
+import type { Agent } from '../../api/v1alpha1/agent.js';
+import type { Provider } from '../../api/v1alpha1/common.js';
+import { deleteChild } from './agent-children.js';
+import { handleOwners, warningsOf } from './agents.js';
+import { isCommitted } from '../caches.js';
+import { changeAgent } from './change-agent.js';
+import type { ChangeAgentDeps } from './change-agent.js';
+import type { Caller } from '../keys/key-check.js';
+import { sameJson } from '../../runtime/same-json.js';
+import { agentRefOf, findAgent, idOf, refuseGitOps } from '../scope.js';
+import { unconfirmedNote } from '../triggers/triggers.js';
+import { UserError } from '../../api/user-error.js';
+import type { AgentView } from '../views.js';
+
+/** Arguments of update_agent after their check; null = back to the default. */
+export interface AgentUpdate {
+  name?: string | undefined;
+  handle?: string | undefined;
+  description?: string | null | undefined;
+  soul?: string | undefined;
+  provider?: Provider | undefined;
+  model?: string | null | undefined;
+  temperature?: number | null | undefined;
+  stepLimit?: number | null | undefined;
+  tools?: Partial<Record<string, boolean>> | undefined;
+  selfImprovement?: Partial<Record<string, boolean>> | undefined;
+  setup?: { required: boolean; prompt?: string | undefined } | undefined;
+}
+
+/** The result of update_agent: only the passed fields change. One GET, at most one PATCH. */
+export async function updateAgent(deps: ChangeAgentDeps, caller: Caller, id: string, input: AgentUpdate) {
+  if (input.handle !== undefined) expectHandle(input.handle);
+  const known = await findAgent(deps, caller, id);
+  let updated: string[] = [];
+  const agent = await changeAgent(deps, caller, known, (stored) => {
+    const patch = changesOf(stored, input);
+    updated = Object.keys(patch);
+    if (patch['handle'] !== undefined) refuseTakenHandle(deps, caller, known, input.handle ?? '');
+    return updated.length === 0 ? undefined : patch;
+  });
+  const { view: box } = agentRefOf(deps, caller, id);
+  return { agentId: idOf(known), updated, warnings: warningsOf(box, agent) };
+}
+
+/** Whether a text can be a handle; throws with what one is. */
+export function expectHandle(handle: string): void {
+  if (isSlug(handle) && !handle.includes('--')) return;
+  throw new UserError(
+    'argument "handle" must have a-z, 0-9 and single hyphens inside, at most 36 characters, for example release-helper',
+  );
+}
+
+function refuseTakenHandle(deps: ChangeAgentDeps, caller: Caller, agent: AgentView, handle: string): void {
+  const owner = handleOwners(deps, caller).find((other) => other.handle === handle && other.uid !== agent.uid);
+  if (owner === undefined) return;
+  if (!isCommitted(deps.caches, owner)) {
+    throw new UserError('argument "handle" is taken by an agent that is being installed: choose another');
+  }
+  throw new UserError(`argument "handle" is taken by agent ${idOf(owner)}: choose another, or change that agent first`);
+}
+
+/** The fields whose stored value changes, as a merge patch: null removes, `tools` and `selfImprovement` merge by key. */
+export function changesOf({ spec, metadata }: Pick<Agent, 'spec' | 'metadata'>, input: AgentUpdate) {
+  const now: Record<string, unknown> = {
+    ...spec,
+    handle: spec.handle ?? metadata.name,
+    description: spec.description ?? '',
+  };
+  const patch: Record<string, unknown> = {};
+  for (const [field, given] of Object.entries(input)) {
+    if (given === undefined) continue;
+    const wanted = wantedValue(field, given, now[field]);
+    if (!sameJson(wanted ?? undefined, now[field])) patch[field] = replacing(field, wanted);
+  }
+  return patch;
+}
+
+function wantedValue(field: string, given: unknown, now: unknown): unknown {
+  if (field === 'description' && given === null) return '';
+  if (field === 'tools' || field === 'selfImprovement') return { ...(now as object), ...(given as object) };
+  return given;
+}
+
+/** In a merge patch an object would be merged: a setup that loses its prompt has to say so. */
+function replacing(field: string, wanted: unknown): unknown {
+  return field === 'setup' ? { prompt: null, ...(wanted as object) } : wanted;
+}
+
+/**
+ * The result of delete_agent. The agent is gone for every tool and URL when this answers; its runs, triggers, schedules,
+ * skills and notes are removed behind it by the controller, after they are counted.
+ */
+export async function deleteAgent(deps: ChangeAgentDeps, caller: Caller, id: string) {
+  const agent = await findAgent(deps, caller, id);
+  refuseGitOps(agent);
+  const confirmed = await deleteChild(deps, Agents, agent);
+  return { deleted: idOf(agent), ...unconfirmedNote(confirmed) };
+}

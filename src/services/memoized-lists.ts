@@ -1,0 +1,48 @@
+/**
+ * Lists that are read often and change seldom: records and lists are made once and frozen, and the answers of tools keep the
+ * text of what is frozen (src/mcp/memoized-text.ts). What is kept lives as long as the view or the caches that it was made of.
+ */
+import type { ApiCaches, CachedKind } from './caches.js';
+
+/** Lists of one function that are kept at a time: those that are read again and again, not those of a walk over all agents. */
+export const MAX_KEPT_LISTS = 100;
+
+type Flat<R> = { [Field in keyof R]: string | number | boolean | null };
+
+/**
+ * A function that makes the record of a view beside another fact. A view never changes, a new one takes its place; so the
+ * record is the same one again as long as both are the same.
+ */
+export function keptRecords<View extends object, Fact, R extends Flat<R>>(
+  make: (view: View, fact: Fact) => R,
+): (view: View, fact: Fact) => Readonly<R> {
+  const kept = new WeakMap<View, { fact: Fact; record: Readonly<R> }>();
+  return (view, fact) => {
+    const known = kept.get(view);
+    if (known !== undefined && known.fact === fact) return known.record;
+    const record = Object.freeze(make(view, fact));
+    kept.set(view, { fact, record });
+    return record;
+  };
+}
+
+/**
+ * A function that makes the list of a key from nothing but the given kinds of the caches, and gives the same one again until
+ * one of them changes. So the work is that of the changes and not that of the calls.
+ */
+export function keptLists<R>(
+  kinds: readonly CachedKind[],
+): (caches: ApiCaches, key: string, make: () => readonly R[]) => readonly R[] {
+  const kept = new WeakMap<ApiCaches, { changes: string; lists: Map<string, readonly R[]> }>();
+  return (caches, key, make) => {
+    const changes = kinds.map((kind) => caches[kind].changes).join(' ');
+    let current = kept.get(caches);
+    if (current?.changes !== changes) kept.set(caches, (current = { changes, lists: new Map() }));
+    const known = current.lists.get(key);
+    if (known !== undefined) return known;
+    if (current.lists.size >= MAX_KEPT_LISTS) current.lists.clear();
+    const list = Object.freeze(make());
+    current.lists.set(key, list);
+    return list;
+  };
+}
