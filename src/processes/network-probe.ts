@@ -6,7 +6,7 @@ import { writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { z } from 'zod';
 import { loadConfig } from '../config/env.js';
-import { KUBERNETES_ENV, PROBE_EXIT, PROBE_SECONDS, ProbeTarget, mustBeReachable } from '../protocol/network-probe.js';
+import { KUBERNETES_ENV, PROBE_SECONDS, ProbeTarget, mustBeReachable } from '../protocol/network-probe.js';
 import type { ProbeReport } from '../protocol/network-probe.js';
 import { sleep, systemClock } from '../runtime/clock.js';
 import type { Clock } from '../runtime/clock.js';
@@ -42,7 +42,10 @@ const Config = z.object({
     .describe('JSON list of {name, host, port}.'),
 });
 
-/** Probes, reports to the termination log and standard output, and resolves with the exit code. */
+/**
+ * Probes, reports to the termination log and standard output, and resolves with the exit code: 0 whatever was found, for a
+ * probe that has found something has done its work, and its pod must not look broken.
+ */
 export async function runNetworkProbe(
   env: Readonly<Record<string, string | undefined>>,
   { clock, terminationLog, print }: ProbeOutputs = OUTPUTS,
@@ -51,7 +54,7 @@ export async function runNetworkProbe(
   const text = JSON.stringify(report);
   writeFileSync(terminationLog, text);
   print(`${text}\n`);
-  return isAsExpected(report) ? PROBE_EXIT.asExpected : PROBE_EXIT.notAsExpected;
+  return 0;
 }
 
 /** The targets of the Job and the API server that Kubernetes names to every pod. Throws when one is missing. */

@@ -37,8 +37,5 @@ export const ProbeReport = z.object({
 });
 export type ProbeReport = z.output<typeof ProbeReport>;
 
-/** Exit codes of a probe that has reported; any other one is a crash. */
-export const PROBE_EXIT = { asExpected: 0, notAsExpected: 3 } as const;
-
 /** Targets are tried again until all is as it should be, at most for this long: policies and gateway may still start. */
 export const PROBE_SECONDS = 45;

@@ -76,13 +76,17 @@ describe('the network of a Box', () => {
     return codes;
   }
 
-  test('is judged by a Job that is no run', async () => {
+  test('is judged by a Job that is no run, and goes when it was read', async () => {
     const pods = await kubectlOk(['get', 'pods', '-n', strict.namespace, '-l', 'boxwright.dev/run', '-o', 'name']);
     expect(pods).toBe('');
     const runs = await kubectlOk(['get', 'agentruns', '-n', strict.namespace, '-o', 'name']);
     expect(runs).toBe('');
     const judged = await getObject<{ status: { networkProbe: { result: string } } }>('box', strict.box);
     expect(judged?.status.networkProbe.result).toBe(verdict.reason);
+    // Nobody should find a pod that looks broken because of what it has found.
+    await eventually('the Job is gone', async () => {
+      return (await getObject('job', 'boxwright-network-probe', strict.namespace)) === undefined;
+    });
   });
 
   test('is judged in the same way for a Box that does not require enforcement, which is Ready in any case', async () => {

@@ -53,16 +53,22 @@ describe('the next thing to do about the probe', () => {
       { do: 'delete', job: job({ digest: 'before' }) },
     ],
     [
-      'its report was read: a good verdict stands for a day',
-      { job: job({ ended: true }), latest: probed('Enforced', MINUTE) },
-      { do: 'wait', ms: DAY - MINUTE },
-    ],
-    ['the day is over', { latest: probed('Enforced', DAY) }, { do: 'create' }],
-    [
-      'the day is over, and the Job of then is still there',
-      { job: job({ ended: true }), latest: probed('Enforced', DAY) },
+      'its report was read: the Job has done its work and goes',
+      { job: job({ ended: true }), latest: probed('NetworkNotEnforced', 0) },
       { do: 'delete', job: job({ ended: true }) },
     ],
+    [
+      'it gave no report: the Job stays for whoever asks why',
+      { job: job({ ended: true }), latest: probed('ProbeFailed', MINUTE) },
+      { do: 'wait', ms: 4 * MINUTE },
+    ],
+    [
+      'and makes room when it is time to try again',
+      { job: job({ ended: true }), latest: probed('ProbeFailed', 5 * MINUTE) },
+      { do: 'delete', job: job({ ended: true }) },
+    ],
+    ['a good verdict stands for a day', { latest: probed('Enforced', MINUTE) }, { do: 'wait', ms: DAY - MINUTE }],
+    ['the day is over', { latest: probed('Enforced', DAY) }, { do: 'create' }],
     ['policies or targets changed', { latest: probed('Enforced', MINUTE, { digest: 'before' }) }, { do: 'create' }],
     [
       'a verdict that keeps runs waiting is looked at again after five minutes',

@@ -20,7 +20,7 @@ const STUCK_MS = (PROBE_DEADLINE_SECONDS + 120) * 1000;
 
 export type ProbePlan =
   | { do: 'create' }
-  /** In the way: of other policies, or read long ago. */
+  /** Done with: of other policies, or read. */
   | { do: 'delete'; job: ProbeJobView }
   /** Its report has not been read yet. */
   | { do: 'read'; job: ProbeJobView }
@@ -43,6 +43,8 @@ export function planProbe(state: ProbeState): ProbePlan {
     const leftMs = job.createdAt + STUCK_MS - now;
     return job.ended || leftMs <= 0 ? { do: 'read', job } : { do: 'wait', ms: leftMs };
   }
+  // What it found stands in the Box; one that found nothing stays a while for whoever asks why.
+  if (job !== undefined && latest?.result !== 'ProbeFailed') return { do: 'delete', job };
   const dueInMs = latest?.digest === digest ? Date.parse(latest.probedAt) + intervalMs(state, latest) - now : 0;
   if (dueInMs > 0) return { do: 'wait', ms: dueInMs };
   return job === undefined ? { do: 'create' } : { do: 'delete', job };

@@ -24,7 +24,7 @@ import type { NetworkSettings } from './network-policies.js';
 export const PROBE_JOB = 'boxwright-network-probe';
 /** Scheduling, pulling the image and the probe itself; then the Job fails. */
 export const PROBE_DEADLINE_SECONDS = 180;
-/** A finished Job stays readable (kubectl logs) for this long. */
+/** A Job that gave no report stays readable (kubectl describe, kubectl logs) for this long. */
 const TTL_SECONDS = 600;
 
 /** What is the same for all probes of an installation. */
