@@ -1,37 +1,65 @@
 #!/usr/bin/env bash
-# All tests, cheapest first: generated files, types, lint, format; unit, component and repository tests; integration tests
-# on a real API server; a burst on one; MCP clients that others wrote; end-to-end tests in real pods. Every level runs even
-# when an earlier one failed, so that one run tells everything. The last line counts all tests: `N passed, N failed, N skipped`.
+# All tests, each level as early as what it needs is there: generated files, types, lint, format; unit, component and
+# repository tests; integration tests on a real API server; a burst on one; MCP clients that others wrote; end-to-end tests
+# in real pods. Every level runs even when an earlier one failed, so that one run tells everything. At the end: how long each
+# level took, the slowest tests, and one line that counts all of them: `N passed, N failed, N skipped`.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 results=$(mktemp -d)
-trap 'rm -rf "$results"' EXIT
-failures=0
+levels=()
+declare -A jobs
 
-# level NAME COMMAND...: one pass or failure of a check that is not a Jest run.
+# What works in the background is a group of processes each, so that it ends with this script.
+end_all() {
+  local job
+  for job in "${jobs[@]}"; do kill -- "-$job" 2>/dev/null; done
+  rm -rf "$results"
+}
+trap end_all EXIT
+trap 'exit 130' INT TERM
+
+# timed NAME COMMAND...: runs it and notes how long it took and how it ended.
+timed() {
+  local name=$1 start=$SECONDS status=0
+  shift
+  "$@" || status=$?
+  printf '{"seconds":%d,"exit":%d}' $((SECONDS - start)) "$status" >"$results/$name.level"
+}
+
+# level NAME COMMAND...: one level, here and now.
 level() {
-  local name=$1
-  shift
-  printf '\n==> %s\n' "$name"
-  if "$@"; then printf '{"numPassedTests":1}' >"$results/$name.json"
-  else
-    printf '{"numFailedTests":1}' >"$results/$name.json"
-    failures=1
-  fi
+  levels+=("$1")
+  printf '\n==> %s\n' "$1"
+  timed "$@"
 }
 
-# jest_level NAME PROJECT...: Jest projects; a run without a result counts as one failure.
-jest_level() {
-  local name=$1
+# beside NAME COMMAND...: a level that works in the background; `await NAME` shows what it said.
+beside() {
+  levels+=("$1")
+  set -m
+  timed "$@" >"$results/$1.log" 2>&1 </dev/null &
+  set +m
+  jobs[$1]=$!
+}
+
+# await NAME: until a level of the background has ended.
+await() {
+  wait "${jobs[$1]}"
+  unset "jobs[$1]"
+  printf '\n==> %s (in the background)\n' "$1"
+  cat "$results/$1.log"
+}
+
+# run_jest NAME PROJECT...: Jest projects; without a result of theirs the level has failed.
+run_jest() {
+  local name=$1 status=0
   shift
-  printf '\n==> %s\n' "$name"
   NODE_OPTIONS='--experimental-vm-modules --disable-warning=ExperimentalWarning' \
-    jest --ci --selectProjects "$@" --json --outputFile "$results/$name.json" || failures=1
-  [[ -s $results/$name.json ]] || printf '{"numFailedTests":1}' >"$results/$name.json"
+    jest --ci --selectProjects "$@" --json --outputFile "$results/$name.json" || status=$?
+  [[ -s $results/$name.json ]] || status=1
+  return "$status"
 }
 
-# The archive's tests start a PostgreSQL server of their own, those of the browser tools a Chromium. Installed here and not
-# in a test: two test files at once would fight for the lock of apt.
 # install_package PACKAGE FILE: the file is there when the package is.
 install_package() {
   if compgen -G "$2" >/dev/null; then return 0; fi
@@ -44,23 +72,33 @@ install_package() {
     DEBIAN_FRONTEND=noninteractive apt-get install -q --yes --no-install-recommends "${retries[@]}" "$1"
 }
 
-make deps || exit 1
+# The archive's tests start a PostgreSQL server of their own, those of the browser tools a Chromium. Installed here and not
+# in a test: two test files at once would fight for the lock of apt.
+install_packages() {
+  install_package postgresql '/usr/lib/postgresql/*/bin/postgres' &&
+    install_package chromium-headless-shell /usr/bin/chromium-headless-shell
+}
+
+# Kubernetes and Helm are built once on a new machine, from the first second on; nothing else needs them yet, and no test
+# should wait for that inside its own bound.
+beside tools hack/cluster/cluster.sh tools
+beside packages install_packages
+level deps make deps
+grep -q '"exit":0' "$results/deps.level" || exit 1
 node_bin=$PWD/node_modules/node-linux-$(if [[ $(uname -m) == aarch64 ]]; then echo arm64; else echo x64; fi)/bin
 export PATH=$node_bin:$PWD/node_modules/.bin:$PATH
 
-# Kubernetes and Helm are built once on a new machine; no test should wait for that inside its own bound.
-level tools hack/cluster/cluster.sh tools
-level postgresql install_package postgresql '/usr/lib/postgresql/*/bin/postgres'
-level browser install_package chromium-headless-shell /usr/bin/chromium-headless-shell
-level verify make verify
-jest_level unit unit component repo
-jest_level integration integration
+beside verify make verify
+level unit run_jest unit unit component repo
+await verify
+await packages
+await tools
+level integration run_jest integration integration
 # Alone: it takes the whole machine, and a controller of another test would lose its Lease.
-jest_level load load --runInBand
-jest_level clients clients
+level load run_jest load load --runInBand
+level clients run_jest clients clients
 level up make up
 # One after the other: some of them take parts of the control plane away.
-jest_level e2e e2e --runInBand
+level e2e run_jest e2e e2e --runInBand
 
-node hack/count-results.mjs "$results"
-exit "$failures"
+node hack/count-results.mjs "$results" "${levels[@]}"
