@@ -10,6 +10,29 @@ const tracked = execFileSync('git', ['ls-files'], { encoding: 'utf8' })
 // A page of docs has headings, no numbered sections; docs/spec.md is cited as "spec 4.3".
 const NOT_HERE = /\bDESIGN\b|\b[\w-]+\.md(?: section)? \d/;
 
+/** The anchors of a page as GitHub makes them from its headings; a repeated heading gets a number. */
+function anchorsOf(page: string): Set<string> {
+  const anchors = new Set<string>();
+  const text = page.replaceAll(/^```[^]*?^```/gm, '');
+  for (const [, heading = ''] of text.matchAll(/^#{1,6} +(.+?) *#*$/gm)) {
+    const slug = heading
+      .replaceAll(/\[([^\]]*)\]\([^)]*\)/g, '$1')
+      .toLowerCase()
+      .replaceAll(/[^\p{L}\p{N}\p{M} _-]/gu, '')
+      .replaceAll(' ', '-');
+    let anchor = slug;
+    for (let repeated = 1; anchors.has(anchor); repeated += 1) anchor = `${slug}-${repeated}`;
+    anchors.add(anchor);
+  }
+  return anchors;
+}
+
+/** Whether a reader who follows the reference finds something: a file or folder, and in a page its heading. */
+function leadsSomewhere(path: string, anchor: string | undefined): boolean {
+  if (!existsSync(path)) return false;
+  return anchor === undefined || anchorsOf(readFileSync(path, 'utf8')).has(anchor);
+}
+
 describe('citations', () => {
   test('name no document that is not in the repository', () => {
     const found = tracked.flatMap((path) =>
@@ -19,5 +42,20 @@ describe('citations', () => {
         .map((line) => `${path}: ${line.trim()}`),
     );
     expect(found).toEqual([]);
+  });
+
+  test('anchors are made as GitHub makes them', () => {
+    const page = '# A `run` (of [us](x.md))\n```sh\n# no heading\n```\n## Trust\n## Names, and more_ids\n## Trust\n';
+    expect([...anchorsOf(page)]).toEqual(['a-run-of-us', 'trust', 'names-and-more_ids', 'trust-1']);
+  });
+
+  test('of pages of docs name a page that is there, and a heading in it', () => {
+    const citing = tracked.filter((path) => /^(src|test|charts|crds|hack|examples)\//.test(path));
+    const dead = citing.flatMap((path) =>
+      [...readFileSync(path, 'utf8').matchAll(/\b(docs\/[\w./-]+\.md)(?:#([\w-]+))?/g)]
+        .filter(([, page = '', anchor]) => !leadsSomewhere(page, anchor))
+        .map(([reference]) => `${path}: ${reference}`),
+    );
+    expect(dead).toEqual([]);
   });
 });
