@@ -2,13 +2,7 @@
  * Reasons are a closed list: `status.reason` of a run is always one of these, with cause and next step.
  * docs/reasons.md is generated from here.
  */
-
-export interface ReasonInfo {
-  /** What happened. */
-  readonly cause: string;
-  /** What a person does about it. */
-  readonly nextStep: string;
-}
+import type { ReasonInfo } from '../api/condition-reasons.js';
 
 /** Why a run waits. It shows status `running` and the condition Queued=True with one of these. */
 export const QUEUE_REASONS = {
@@ -182,5 +176,15 @@ export const KEPT_REASONS = {
     cause: 'It was deleted, but the PostgreSQL archive cannot be used at the moment.',
     nextStep:
       'Check PostgreSQL and the Secret of archive.postgres.secretName (docs/archive.md); the deletion goes on by itself.',
+  },
+} as const satisfies Record<string, ReasonInfo>;
+
+/** Reasons of the conditions that mark a stage of a run; `status.reason` shows none of them. */
+export const STAGE_REASONS = {
+  Admitted: { cause: 'Condition Queued=False: the run waits no longer, its Job was created.', nextStep: 'None.' },
+  Claimed: { cause: 'Condition Started=True: the pod of the run claimed it.', nextStep: 'None.' },
+  CancelRequested: {
+    cause: 'Condition Cancelling=True: somebody asked to cancel the run, and its runner was told to stop.',
+    nextStep: 'None: it ends within bounds.terminationSeconds of the Box.',
   },
 } as const satisfies Record<string, ReasonInfo>;

@@ -5,7 +5,6 @@
  * See docs/architecture.md#schedules.
  */
 import { setCondition } from '../../api/conditions.js';
-import type { ConditionInput } from '../../api/conditions.js';
 import type { Keyring } from '../../api/keyring.js';
 import { objectKey } from '../../api/meta.js';
 import { AgentSchedules } from '../../api/v1alpha1/agent-schedule.js';
@@ -24,7 +23,7 @@ import { refOf } from '../common/finalizer.js';
 import { BY_AGENT, agentIndexValue } from '../common/informers.js';
 import type { AgentView } from '../common/informers.js';
 import { setReady } from '../common/ready.js';
-import type { NotReady } from '../common/ready.js';
+import type { KnownCondition, NotReady } from '../common/ready.js';
 import { patchStatus } from '../common/status-patch.js';
 import { fireTick } from './fire.js';
 import type { FireDependencies, TickOutcome, TickRun } from './fire.js';
@@ -212,7 +211,7 @@ function firedCondition(
   { metadata }: AgentSchedule,
   plan: TickPlan,
   outcome: TickOutcome | undefined,
-): ConditionInput | undefined {
+): KnownCondition | undefined {
   const about = {
     type: FIRED,
     ...(metadata.generation === undefined ? {} : { observedGeneration: metadata.generation }),

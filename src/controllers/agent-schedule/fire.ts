@@ -1,4 +1,5 @@
 /** Starts the run of one tick, under the one name that every controller computes for it. */
+import type { ConditionReason } from '../../api/condition-reasons.js';
 import type { Keyring } from '../../api/keyring.js';
 import { boxOfNamespace, slugOfChildName } from '../../api/names.js';
 import type { AgentRef } from '../../api/names.js';
@@ -38,9 +39,9 @@ export interface FireDependencies {
 export type TickOutcome =
   | { kind: 'fired'; runId: string }
   /** The tick is over without a run. */
-  | { kind: 'skipped'; reason: string; message: string }
+  | { kind: 'skipped'; reason: ConditionReason; message: string }
   /** Another try within the starting deadline may work. */
-  | { kind: 'again'; reason: string; message: string }
+  | { kind: 'again'; reason: ConditionReason; message: string }
   /** The schedule has changed meanwhile: look at the new one. */
   | { kind: 'changed' };
 

@@ -1,5 +1,6 @@
 /** Conditions of an API key as a pure function of its spec, its hash and the time. */
 import { isKeyExpired } from '../../api/api-key-validity.js';
+import type { ConditionReason } from '../../api/condition-reasons.js';
 import { setCondition } from '../../api/conditions.js';
 import type { APIKey } from '../../api/v1alpha1/api-key.js';
 import type { Condition } from '../../api/v1alpha1/common.js';
@@ -10,7 +11,7 @@ const DAY_MS = 24 * 60 * 60 * 1000;
 export function keyConditions(apiKey: APIKey, nowMs: number): Condition[] {
   const { revoked } = apiKey.spec;
   const expired = isKeyExpired(apiKey, nowMs);
-  const states: [type: string, holds: boolean, reason: string, message: string][] = [
+  const states: [type: string, holds: boolean, reason: ConditionReason, message: string][] = [
     ['Revoked', revoked, revoked ? 'SpecRevoked' : 'InForce', revoked ? 'spec.revoked is true' : ''],
     ['Expired', expired, expired ? 'SpecExpiresAt' : 'InForce', expired ? expiryMessage(apiKey) : ''],
     readyState(revoked, expired),
@@ -34,7 +35,7 @@ export function keyConditions(apiKey: APIKey, nowMs: number): Condition[] {
   );
 }
 
-function readyState(revoked: boolean, expired: boolean): [string, boolean, string, string] {
+function readyState(revoked: boolean, expired: boolean): [string, boolean, ConditionReason, string] {
   if (revoked) return ['Ready', false, 'Revoked', 'the key was revoked; create another APIKey'];
   if (expired) return ['Ready', false, 'Expired', 'the key has expired; create another APIKey or move spec.expiresAt'];
   return ['Ready', true, 'Ready', ''];

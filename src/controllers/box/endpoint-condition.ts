@@ -27,6 +27,6 @@ export function showEndpoint(draft: Box, clock: Clock): void {
         reason: endpointProbe.result,
         message: endpointProbe.message,
       }
-    : { status: 'Unknown' as const, reason: 'EndpointProbing', message: PROBING };
+    : { status: 'Unknown' as const, reason: 'EndpointProbing' as const, message: PROBING };
   showCondition(draft, { type: ENDPOINT_READY, ...found }, clock);
 }

@@ -1,11 +1,11 @@
 /** What to do next about the network probe of a Box, and what its report means: pure decisions. */
-import type { ConditionInput } from '../../api/conditions.js';
+import { isConditionReason } from '../../api/condition-reasons.js';
 import { findCondition } from '../../api/conditions.js';
 import type { Box, NetworkProbe } from '../../api/v1alpha1/box.js';
 import type { Pod } from '../../kube/core-types.js';
 import { PROBE_CONTAINER, ProbeReport } from '../../protocol/network-probe.js';
 import type { ProbeTargetName } from '../../protocol/network-probe.js';
-import type { NotReady } from '../common/ready.js';
+import type { KnownCondition, NotReady } from '../common/ready.js';
 import { PROBE_DEADLINE_SECONDS, PROBE_JOB } from './probe-job.js';
 import type { ProbeJobView } from './probe-job.js';
 
@@ -120,12 +120,12 @@ const STATUS = {
 } as const;
 
 /** The condition of a verdict. */
-export function conditionOf({ result, message }: Verdict): ConditionInput {
+export function conditionOf({ result, message }: Verdict): KnownCondition {
   return { type: NETWORK_ENFORCED, status: STATUS[result], reason: result, message };
 }
 
 /** The condition while no verdict about the present policies is there. */
-export function probing(message: string): ConditionInput {
+export function probing(message: string): KnownCondition {
   return { type: NETWORK_ENFORCED, status: 'Unknown', reason: 'NetworkProbing', message };
 }
 
@@ -146,5 +146,6 @@ export function networkNotReady(box: Box): NotReady | undefined {
   if (!requiresEnforcement(box)) return undefined;
   const condition = findCondition(box.status?.conditions, NETWORK_ENFORCED);
   if (condition?.status === 'True') return undefined;
-  return { reason: condition?.reason ?? 'NetworkProbing', message: condition?.message ?? '' };
+  const reason = condition?.reason ?? '';
+  return { reason: isConditionReason(reason) ? reason : 'NetworkProbing', message: condition?.message ?? '' };
 }

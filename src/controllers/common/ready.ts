@@ -1,4 +1,5 @@
 /** The condition Ready and others, in the same way for every kind. */
+import type { ConditionReason } from '../../api/condition-reasons.js';
 import { setCondition } from '../../api/conditions.js';
 import type { ConditionInput } from '../../api/conditions.js';
 import type { ObjectMeta } from '../../api/meta.js';
@@ -10,8 +11,13 @@ export const READY = 'Ready';
 
 /** Why something is not ready; undefined = it is. */
 export interface NotReady {
-  reason: string;
+  reason: ConditionReason;
   message: string;
+}
+
+/** A condition whose reason is documented. */
+export interface KnownCondition extends ConditionInput {
+  reason: ConditionReason;
 }
 
 export interface Conditioned {
@@ -21,12 +27,12 @@ export interface Conditioned {
 
 /** Sets Ready in the draft's status: True, or False with the reason. */
 export function setReady(draft: Conditioned, notReady: NotReady | undefined, clock: Clock): void {
-  const { reason, message } = notReady ?? { reason: READY, message: '' };
+  const { reason, message }: NotReady = notReady ?? { reason: READY, message: '' };
   showCondition(draft, { type: READY, status: notReady === undefined ? 'True' : 'False', reason, message }, clock);
 }
 
 /** Sets a condition in the draft's status, about the generation of the draft. */
-export function showCondition(draft: Conditioned, condition: ConditionInput, clock: Clock): void {
+export function showCondition(draft: Conditioned, condition: KnownCondition, clock: Clock): void {
   const { generation } = draft.metadata;
   const input = { ...condition, ...(generation === undefined ? {} : { observedGeneration: generation }) };
   draft.status = { ...draft.status, conditions: setCondition(draft.status?.conditions, input, isoNow(clock)) };

@@ -4,6 +4,7 @@
  * of its own would lose its files without a word.
  * See docs/architecture.md#memory-and-files.
  */
+import type { ConditionReason } from '../../api/condition-reasons.js';
 import type { ObjectMeta } from '../../api/meta.js';
 import type { Box } from '../../api/v1alpha1/box.js';
 import type { Cache } from '../../kube/types.js';
@@ -23,7 +24,7 @@ export interface VolumeFacts {
 }
 
 /** What to do, and what condition WorkspacePersistent says about it. */
-export type VolumePlan = { reason: string; message: string } & (
+export type VolumePlan = { reason: ConditionReason; message: string } & (
   | { use: 'claim'; claimName: string; bound: boolean }
   | { use: 'ephemeral' }
   /** The claim is to be made; no run starts before it is there. */
@@ -118,7 +119,7 @@ function defaultClass(classes: readonly StorageClassView[]): StorageClassView | 
     .toSorted((a, b) => b.createdAt - a.createdAt || (a.name < b.name ? -1 : 1))[0];
 }
 
-function wait(reason: string, message: string): VolumePlan {
+function wait(reason: ConditionReason, message: string): VolumePlan {
   return { use: 'wait', reason, message };
 }
 
