@@ -27,7 +27,6 @@ import {
   projectRunJob,
   projectRunPod,
   projectSkill,
-  sessionKey,
   type AgentView,
   type BoxView,
   type ConnectorView,
@@ -38,6 +37,7 @@ import {
   type RunView,
   type SkillView,
 } from './views.js';
+import { sessionKeyOf } from '../run/session/key.js';
 
 export interface GatewayCaches {
   runs: Informer<RunView>;
@@ -66,7 +66,7 @@ export function createGatewayCaches(informer: InformerFactory, own: GatewayPodSe
       type: AgentRuns,
       project: projectRun,
       indexes: {
-        [RUNS_BY_SESSION]: (run) => [sessionKey(run)],
+        [RUNS_BY_SESSION]: (run) => [sessionKeyOf(run)],
         [RUNS_BY_PARENT]: (run) => (run.spec.parent === undefined ? [] : [run.spec.parent.uid]),
       },
     }),

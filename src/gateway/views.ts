@@ -4,7 +4,7 @@ import { parseGrant, type Grant } from '../run/usage/budget.js';
 import { installMarkOf } from '../api/installing.js';
 import { ANNOTATION_BUDGET, LABEL_RUN, ANNOTATION_PREVIOUS_RUN } from '../api/labels.js';
 import { slimMeta } from '../api/meta.js';
-import { sessionIdOf, slugOfChildName } from '../api/names.js';
+import { slugOfChildName } from '../api/names.js';
 import { isTerminal } from '../run/status.js';
 import { AgentRuns, type AgentRun } from '../api/v1alpha1/agent-run.js';
 import type { AgentMemory } from '../api/v1alpha1/agent-memory.js';
@@ -20,11 +20,6 @@ import { isGitOps } from '../api/gitops.js';
 
 /** Index of runs: `namespace/sessionId`. */
 export const RUNS_BY_SESSION = 'session';
-
-/** The value of {@link RUNS_BY_SESSION} for a run. */
-export function sessionKey(run: Pick<AgentRun, 'metadata' | 'spec'>): string {
-  return `${run.metadata.namespace ?? ''}/${sessionIdOf(run)}`;
-}
 
 /** Index of runs: UID of the run whose agent called them. */
 export const RUNS_BY_PARENT = 'parent';

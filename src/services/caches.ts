@@ -46,6 +46,7 @@ import type {
   TriggerView,
   WorkspaceView,
 } from './views.js';
+import { sessionKey } from '../run/session/key.js';
 
 /** Every informer of the API pod by the kind that it watches. */
 export interface ApiCaches {
@@ -141,7 +142,7 @@ export function createApiCaches(create: InformerFactory): ApiCaches {
         [INDEX.runsOfAgent]: (run) => [`${run.namespace}/${run.agent}`],
         [INDEX.liveRunsOfAgent]: (run) => (run.terminal ? [] : [`${run.namespace}/${run.agent}`]),
         [INDEX.askingRunsOfAgent]: (run) => (run.pending === undefined ? [] : [`${run.namespace}/${run.agent}`]),
-        [INDEX.runsOfSession]: (run) => [`${run.namespace}/${run.sessionId}`],
+        [INDEX.runsOfSession]: (run) => [sessionKey(run.namespace, run.sessionId)],
         [INDEX.runsOfTrigger]: (run) => (run.triggerUid === undefined ? [] : [run.triggerUid]),
         [INDEX.queuedRunsOfBox]: (run) => (run.queuedReason === undefined ? [] : [run.box]),
       },
@@ -260,7 +261,7 @@ export function isCommitted({ Agent }: Pick<ApiCaches, 'Agent'>, agent: AgentVie
 /** For {@link StartRunDeps.lastOfSession}: acceptance of the newest run of a session that the cache knows. */
 export function lastOfSession(runs: Pick<Cache<RunView>, 'byIndex'>, namespace: string, sessionId: string) {
   let last: string | undefined;
-  for (const run of runs.byIndex(INDEX.runsOfSession, `${namespace}/${sessionId}`)) {
+  for (const run of runs.byIndex(INDEX.runsOfSession, sessionKey(namespace, sessionId))) {
     if (last === undefined || Date.parse(run.createdAt) > Date.parse(last)) last = run.createdAt;
   }
   return last;

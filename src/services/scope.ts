@@ -21,6 +21,7 @@ import { nearNames } from './near-names.js';
 import { UserError } from '../api/user-error.js';
 import { projectAgent, projectRun, projectSchedule, projectSkill, projectTrigger } from './views.js';
 import type { AgentView, BoxView, RunView, ScheduleView, SkillView, TriggerView } from './views.js';
+import { sessionKey } from '../run/session/key.js';
 
 /** Longest wait for one call of the Kubernetes API inside a tool. */
 export const KUBE_CALL_MS = 15_000;
@@ -160,7 +161,7 @@ export function slugNotFound(kind: string, slug: string, known: readonly { slug:
 
 /** The shown runs of a session of this agent, oldest first; of one that the cache does not know, the run that opened it. */
 export async function sessionRuns(deps: ScopeDeps, agent: AgentView, sessionId: string): Promise<RunView[]> {
-  const known = deps.caches.AgentRun.byIndex(INDEX.runsOfSession, `${agent.namespace}/${sessionId}`);
+  const known = deps.caches.AgentRun.byIndex(INDEX.runsOfSession, sessionKey(agent.namespace, sessionId));
   const runs = known.filter((run) => isShown(deps, agent, run)).sort(byAcceptance);
   const first = sessionId.startsWith('s-') ? sessionId.slice(2) : '';
   if (known.length > 0 || !DNS_LABEL.test(first)) return runs;

@@ -12,8 +12,9 @@ import type { VolumePlan } from '../workspace-volume/plan.js';
 import type { Gate } from './admission/places.js';
 import type { RunCaches, RunDependencies } from './dependencies.js';
 import type { QueueFacts, QueuedRun } from './admission/run-queue.js';
-import { BY_RUN, UNSCHEDULABLE, sessionKeyOf } from './views.js';
+import { BY_RUN, UNSCHEDULABLE } from './views.js';
 import type { JobView, NodeView, PodView, RunView } from './views.js';
+import { sessionKeyOf } from '../../run/session/key.js';
 
 export interface RunState {
   key: string;

@@ -5,7 +5,7 @@
 import { parseGrant, type Grant } from '../../run/usage/budget.js';
 import { ANNOTATION_BUDGET, FINALIZER_FOLD, LABEL_AGENT, LABEL_RUN } from '../../api/labels.js';
 import { slimMeta } from '../../api/meta.js';
-import { callersOf, sessionIdOf } from '../../api/names.js';
+import { callersOf } from '../../api/names.js';
 import { isTerminal } from '../../run/status.js';
 import { AgentRuns, MAX_INLINE_MESSAGE_BYTES } from '../../api/v1alpha1/agent-run.js';
 import type { AgentRun } from '../../api/v1alpha1/agent-run.js';
@@ -16,6 +16,7 @@ import type { InformerOptions } from '../../kube/types.js';
 import { RUNNER_CONTAINER, TOOLS_CONTAINER } from '../../protocol/pod.js';
 import { BY_AGENT, BY_NAMESPACE, agentIndexValue } from '../common/informers.js';
 import { storedInputBytes } from '../../run/message.js';
+import { sessionKeyOf } from '../../run/session/key.js';
 
 /** Runs that have not ended, by `<namespace>/<agent>`. */
 export const LIVE_BY_AGENT = 'live-agent';
@@ -67,11 +68,6 @@ export function projectRun(run: AgentRun): RunView {
   // Conditions of an ended run are never written again by this controller.
   const kept = conditions === undefined || isTerminal(run) ? {} : { conditions };
   return { ...view, status: { ...status, ...kept } };
-}
-
-/** Value of the index BY_SESSION. */
-export function sessionKeyOf(run: RunView): string {
-  return `${run.metadata.namespace ?? ''}/${sessionIdOf(run)}`;
 }
 
 /** UID of the Agent that executes the run: noted at acceptance, or by the controller for a run made by hand. */

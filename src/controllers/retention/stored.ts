@@ -3,9 +3,9 @@ import { acceptedAt } from '../../api/names.js';
 import { isTerminal } from '../../run/status.js';
 import { MAX_CHUNK_STORED_BYTES } from '../../api/v1alpha1/agent-run-chunk.js';
 import { USAGE_WAIT_MS } from '../agent-run/settlement/settle.js';
-import { sessionKeyOf } from '../agent-run/views.js';
 import type { RunView } from '../agent-run/views.js';
 import type { FinishedRun } from './plan.js';
+import { sessionKeyOf } from '../../run/session/key.js';
 
 /** When the run ended, in milliseconds since the epoch. */
 function finishedAtOf(run: RunView): number {

@@ -8,7 +8,8 @@ import { AgentRuns, type AgentRun } from '../../api/v1alpha1/agent-run.js';
 import { isConflict, isNotFound } from '../../kube/errors.js';
 import type { Cache, KubeApi, ObjectRef } from '../../kube/types.js';
 import { GatewayError, tryAgain } from '../errors.js';
-import { RUNS_BY_SESSION, projectRun, runOf, sessionKey } from '../views.js';
+import { RUNS_BY_SESSION, projectRun, runOf } from '../views.js';
+import { sessionKeyOf } from '../../run/session/key.js';
 
 const MAX_TRIES = 6;
 
@@ -62,7 +63,7 @@ export class RunStore {
 
   /** Known runs of the same session. */
   ofSession(run: AgentRun): readonly AgentRun[] {
-    return this.#options.cache.byIndex(RUNS_BY_SESSION, sessionKey(run));
+    return this.#options.cache.byIndex(RUNS_BY_SESSION, sessionKeyOf(run));
   }
 
   /** Compare-and-swap of the status; a conflict reads the run again and decides again. Resolves with the run as it then is. */

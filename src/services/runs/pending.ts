@@ -3,6 +3,7 @@ import { INDEX } from '../caches.js';
 import type { ApiCaches } from '../caches.js';
 import { byAcceptance, isRunOf } from '../scope.js';
 import type { AgentView, RunView } from '../views.js';
+import { sessionKey } from '../../run/session/key.js';
 
 /** The `pending` record of the tools. */
 export interface PendingRecord {
@@ -37,7 +38,7 @@ export function pendingOfSession(runs: readonly RunView[]): PendingRecord | null
 /** What this run waits for; null when it waits for nothing, or was answered. No request. */
 export function pendingOfRun(caches: Pick<ApiCaches, 'AgentRun'>, run: RunView): PendingRecord | null {
   if (run.pending === undefined) return null;
-  const session = caches.AgentRun.byIndex(INDEX.runsOfSession, `${run.namespace}/${run.sessionId}`);
+  const session = caches.AgentRun.byIndex(INDEX.runsOfSession, sessionKey(run.namespace, run.sessionId));
   // The caller may have read the run later than the cache.
   const runs = [...session.filter(({ uid }) => uid !== run.uid), run];
   return waitingRun(runs) === run ? pendingOfSession(runs) : null;

@@ -10,8 +10,9 @@ import { buildJob } from './job.js';
 import { refusalOf } from './job-refusal.js';
 import type { JobRefusal } from './job-refusal.js';
 import type { RunState } from '../run-state.js';
-import { BY_SESSION, sessionKeyOf } from '../views.js';
+import { BY_SESSION } from '../views.js';
 import type { RunView } from '../views.js';
+import { sessionKeyOf } from '../../../run/session/key.js';
 
 export type CreateResult =
   | { result: 'created' }
