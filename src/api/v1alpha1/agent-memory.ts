@@ -25,7 +25,7 @@ export const AgentMemories = defineResource({
   spec: AgentMemorySpec,
   columns: [
     { name: 'Agent', jsonPath: '.spec.agent', type: 'string', description: 'The agent that remembers.' },
-    { name: 'Text', jsonPath: '.spec.text', type: 'string', description: 'The note.' },
+    { name: 'Text', jsonPath: '.spec.text', type: 'string', description: 'The text of the note.' },
     AGE_COLUMN,
   ],
   rules: [dnsLabelName('AgentMemory', 63), immutableSpecField('agent')],

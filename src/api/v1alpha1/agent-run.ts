@@ -29,7 +29,7 @@ export const AgentRunSpec = z.object({
     .describe('What the agent is told. Absent when `input` holds it compressed.'),
   input: z
     .object({
-      encoding: z.enum(['gzip']).describe('gzip, then base64.'),
+      encoding: z.enum(['gzip']).describe('How `data` is encoded: compressed by gzip, then base64.'),
       bytes: z.int().min(0).describe('Size of the message in bytes before compression.'),
       sha256: z.string().max(64).describe('SHA-256 of the message in hex.'),
       data: z
@@ -43,7 +43,7 @@ export const AgentRunSpec = z.object({
   agentUid: z.string().max(64).optional().describe('UID of the Agent at acceptance. Set by the control plane only.'),
   trigger: z
     .object({
-      origin: z.enum(RUN_ORIGINS).describe('What started the run.'),
+      origin: z.enum(RUN_ORIGINS).describe('Which kind of caller started the run.'),
       name: z.string().max(36).optional().describe('Slug of the trigger or schedule.'),
       uid: z.string().max(64).optional().describe('UID of the trigger or schedule.'),
     })
@@ -73,7 +73,7 @@ export const AgentRunSpec = z.object({
   parent: z
     .object({
       name: z.string().max(63).describe('The run that called the agent.'),
-      uid: z.string().max(64).describe('Its UID.'),
+      uid: z.string().max(64).describe('UID of that run.'),
       depth: z.int().min(1).max(MAX_CALL_DEPTH).describe('1 for a run that was called by one without a parent.'),
       agents: z
         .array(z.string().max(36))
@@ -82,8 +82,11 @@ export const AgentRunSpec = z.object({
       callers: z
         .array(
           z
-            .object({ name: z.string().max(63).describe('A run.'), uid: z.string().max(64).describe('Its UID.') })
-            .describe('A run above this one.'),
+            .object({
+              name: z.string().max(63).describe('Name of a calling run.'),
+              uid: z.string().max(64).describe('UID of that calling run.'),
+            })
+            .describe('One calling run above this one.'),
         )
         .max(MAX_CALL_DEPTH)
         .optional()
@@ -113,14 +116,14 @@ export const RunUsage = z
     steps: z.int().min(0).describe('Model calls that were answered.'),
     inputTokens: z.int().min(0).describe('Input tokens as counted by the gateway.'),
     outputTokens: z.int().min(0).describe('Output tokens as counted by the gateway.'),
-    totalTokens: z.int().min(0).describe('Sum of both.'),
+    totalTokens: z.int().min(0).describe('Sum of input and output tokens.'),
     costUsd: z
       .string()
       .max(24)
       .optional()
       .describe('Cost in US dollars with six decimals; absent when the price is unknown.'),
   })
-  .describe('What the run used.');
+  .describe('What the run has used so far, or in all.');
 export type RunUsage = z.output<typeof RunUsage>;
 
 /** Longest question of a pending record, in bytes, and most choices. */
@@ -133,12 +136,12 @@ export const MAX_PENDING_INPUT_BYTES = 16 * 1024;
 export const RunPending = z
   .object({
     kind: z.enum(['question', 'approval']).describe('A question of the agent, or a tool call that needs an approval.'),
-    text: z.string().max(MAX_PENDING_TEXT_BYTES).describe('What is asked.'),
+    text: z.string().max(MAX_PENDING_TEXT_BYTES).describe('The question, or what is to be approved, for a person.'),
     choices: z
       .array(z.string().max(MAX_PENDING_CHOICE_BYTES))
       .max(MAX_PENDING_CHOICES)
       .optional()
-      .describe('Suggested answers.'),
+      .describe('Answers that the agent suggests.'),
     callId: z.string().max(256).describe('The call in the transcript that gets the answer as its result.'),
     tool: z.string().max(128).optional().describe('For approvals: the tool that the agent wants to use.'),
     input: z.string().max(MAX_PENDING_INPUT_BYTES).optional().describe('For approvals: its arguments as JSON.'),
@@ -149,8 +152,8 @@ export type RunPending = z.output<typeof RunPending>;
 /** Written while a model call takes long; gone when it is counted. */
 export const OpenCall = z
   .object({
-    inputTokens: z.int().min(0).describe('Input tokens at most.'),
-    outputTokens: z.int().min(0).describe('Output tokens at most.'),
+    inputTokens: z.int().min(0).describe('The most input tokens that it can use.'),
+    outputTokens: z.int().min(0).describe('The most output tokens that it can use.'),
     costUsd: z.string().max(24).optional().describe('Cost in US dollars at most; absent when the price is unknown.'),
   })
   .describe('What the model call in flight may use; it is charged when its gateway pod is lost.');
@@ -165,8 +168,8 @@ export const RunApprovals = z
       .describe('Tools that were approved for the rest of the session.'),
     call: z
       .object({
-        callId: z.string().max(256).describe('The call in the transcript.'),
-        tool: z.string().max(128).describe('Its tool.'),
+        callId: z.string().max(256).describe('Id of the call in the transcript that was approved.'),
+        tool: z.string().max(128).describe('The tool that this call uses.'),
         sha256: z.string().max(64).describe('SHA-256 of its arguments as JSON, in hex.'),
         usedBy: z.int().min(1).optional().describe('The call of this run that used the approval.'),
       })
@@ -178,8 +181,8 @@ export type RunApprovals = z.output<typeof RunApprovals>;
 
 const Allowance = z
   .object({
-    tokens: z.int().min(0).optional().describe('Input and output tokens in all.'),
-    usd: z.string().max(24).optional().describe('US dollars in all.'),
+    tokens: z.int().min(0).optional().describe('Input and output tokens from the beginning of the run, in all.'),
+    usd: z.string().max(24).optional().describe('US dollars from the beginning of the run, in all.'),
   })
   .describe('What a run may use from its beginning.');
 
@@ -205,12 +208,12 @@ export const AgentRunStatus = z.object({
   message: z.string().max(1024).optional().describe('The reason as a sentence with the next step.'),
   conditions: Conditions,
   agentUid: z.string().max(64).optional().describe('UID of the Agent, for runs made by hand.'),
-  provider: Provider.optional().describe('Provider of the run.'),
-  model: z.string().max(128).optional().describe('Model of the run.'),
+  provider: Provider.optional().describe('Provider whose model the run uses.'),
+  model: z.string().max(128).optional().describe('Model that the run uses, and no other.'),
   claim: z
     .object({
       podUid: z.string().max(64).describe('The only pod that may execute this run.'),
-      podName: z.string().max(253).describe('Its name.'),
+      podName: z.string().max(253).describe('Name of the pod that may execute this run.'),
       at: Timestamp.describe('When it claimed the run; execution is counted from here.'),
       withoutBrowser: z
         .boolean()
@@ -234,14 +237,14 @@ export const AgentRunStatus = z.object({
   output: z.string().max(MAX_STATUS_OUTPUT_BYTES).optional().describe('The last message of the agent, cut at 8 KiB.'),
   outputTruncated: z.boolean().optional().describe('True when output is cut; the transcript has all of it.'),
   pending: RunPending.optional(),
-  finishedAt: Timestamp.optional().describe('When the run ended.'),
+  finishedAt: Timestamp.optional().describe('When the run ended, whoever wrote the outcome.'),
   duration: z.string().max(24).optional().describe('From acceptance to end, for kubectl.'),
   transcript: z
     .object({
       state: z
         .enum(['full', 'truncated', 'expired', 'archived'])
         .describe('Whether the transcript is complete and where it is.'),
-      chunks: z.int().min(0).max(24).describe('Number of AgentRunChunks.'),
+      chunks: z.int().min(0).max(24).describe('Number of AgentRunChunks that hold it.'),
       bytes: z.int().min(0).describe('Their size before compression.'),
       storedBytes: z.int().min(0).optional().describe('Their size as stored: compressed, in base64.'),
       messages: z
@@ -271,17 +274,28 @@ export const AgentRuns = defineResource({
   // The API server fills this in on read, so that a new run shows `running` before anything was written (spec 2).
   statusDefault: { phase: 'running' },
   columns: [
-    { name: 'Agent', jsonPath: '.spec.agent', type: 'string', description: 'The agent.' },
+    { name: 'Agent', jsonPath: '.spec.agent', type: 'string', description: 'The agent that executes the run.' },
     { name: 'Status', jsonPath: '.status.phase', type: 'string', description: 'running, done, error or cancelled.' },
-    { name: 'Reason', jsonPath: '.status.reason', type: 'string', description: 'Why.' },
-    { name: 'Trigger', jsonPath: '.spec.trigger.origin', type: 'string', description: 'What started the run.' },
-    { name: 'Steps', jsonPath: '.status.usage.steps', type: 'integer', description: 'Model calls.' },
+    { name: 'Reason', jsonPath: '.status.reason', type: 'string', description: 'Why the run waits, or how it ended.' },
+    {
+      name: 'Trigger',
+      jsonPath: '.spec.trigger.origin',
+      type: 'string',
+      description: 'Which kind of caller started the run.',
+    },
+    { name: 'Steps', jsonPath: '.status.usage.steps', type: 'integer', description: 'Model calls that were answered.' },
     { name: 'Tokens', jsonPath: '.status.usage.totalTokens', type: 'integer', description: 'Input and output tokens.' },
-    { name: 'Cost', jsonPath: '.status.usage.costUsd', type: 'string', description: 'US dollars.' },
+    { name: 'Cost', jsonPath: '.status.usage.costUsd', type: 'string', description: 'Known cost in US dollars.' },
     { name: 'Duration', jsonPath: '.status.duration', type: 'string', description: 'From acceptance to end.' },
     AGE_COLUMN,
-    { name: 'Session', jsonPath: '.spec.sessionId', type: 'string', description: 'Conversation.', priority: 1 },
-    { name: 'Model', jsonPath: '.status.model', type: 'string', description: 'Model.', priority: 1 },
+    {
+      name: 'Session',
+      jsonPath: '.spec.sessionId',
+      type: 'string',
+      description: 'The conversation that it belongs to.',
+      priority: 1,
+    },
+    { name: 'Model', jsonPath: '.status.model', type: 'string', description: 'Model that the run uses.', priority: 1 },
     {
       name: 'Job',
       jsonPath: '.metadata.name',

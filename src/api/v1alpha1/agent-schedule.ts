@@ -42,8 +42,8 @@ export const AgentScheduleStatus = z.object({
     'Ticks up to this time do not fire: the schedule was made, enabled or given another timing then, or missed them.',
   ),
   lastRunAt: Timestamp.optional().describe('The newest tick that fired.'),
-  lastRunId: z.string().max(63).optional().describe('The run of that tick.'),
-  nextRunAt: Timestamp.optional().describe('The next tick.'),
+  lastRunId: z.string().max(63).optional().describe('Name of the run that this tick started.'),
+  nextRunAt: Timestamp.optional().describe('When the schedule fires next.'),
 });
 
 /** Starts runs of one agent by the clock. Its name is `<agent>.<slug>`. */
@@ -56,11 +56,11 @@ export const AgentSchedules = defineResource({
   spec: AgentScheduleSpec,
   status: AgentScheduleStatus,
   columns: [
-    { name: 'Agent', jsonPath: '.spec.agent', type: 'string', description: 'The agent it starts.' },
+    { name: 'Agent', jsonPath: '.spec.agent', type: 'string', description: 'The agent that it starts.' },
     { name: 'Schedule', jsonPath: '.spec.cron', type: 'string', description: 'Cron line; empty for one date.' },
-    { name: 'Enabled', jsonPath: '.spec.enabled', type: 'boolean', description: 'Whether it ticks.' },
-    { name: 'Last Run', jsonPath: '.status.lastRunAt', type: 'date', description: 'When it last fired.' },
-    { name: 'Next Run', jsonPath: '.status.nextRunAt', type: 'string', description: 'When it fires next.' },
+    { name: 'Enabled', jsonPath: '.spec.enabled', type: 'boolean', description: 'Whether the schedule fires.' },
+    { name: 'Last Run', jsonPath: '.status.lastRunAt', type: 'date', description: 'When it last started a run.' },
+    { name: 'Next Run', jsonPath: '.status.nextRunAt', type: 'string', description: 'When it will start a run next.' },
     AGE_COLUMN,
   ],
   rules: [

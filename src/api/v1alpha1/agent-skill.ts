@@ -19,7 +19,7 @@ export const AgentSkillSpec = z.object({
     .array(
       z.object({
         path: z.string().min(1).max(256).describe('Path inside the skill, for example scripts/check.sh.'),
-        bytes: z.int().min(0).max(MAX_SKILL_FILE_BYTES).describe('Size.'),
+        bytes: z.int().min(0).max(MAX_SKILL_FILE_BYTES).describe('Size of the file in bytes.'),
         encoding: z.enum(['utf8', 'base64']).describe('utf8 for text, base64 for anything else.'),
       }),
     )
@@ -44,7 +44,7 @@ export const AgentSkills = defineResource({
   spec: AgentSkillSpec,
   columns: [
     { name: 'Agent', jsonPath: '.spec.agent', type: 'string', description: 'The agent that has it.' },
-    { name: 'Description', jsonPath: '.spec.description', type: 'string', description: 'What it is for.' },
+    { name: 'Description', jsonPath: '.spec.description', type: 'string', description: 'What the skill is for.' },
     AGE_COLUMN,
   ],
   rules: [childOfAgentName('AgentSkill'), immutableSpecField('agent')],

@@ -19,7 +19,7 @@ export const TemplateContent = z.object({
     .string()
     .max(26)
     .describe('Id of the content, new for each change; its parts are named `<template>.<content>.<n>`.'),
-  parts: z.int().min(0).max(MAX_PARTS).describe('Number of AgentTemplateParts.'),
+  parts: z.int().min(0).max(MAX_PARTS).describe('Number of AgentTemplateParts that hold it.'),
   sha256: z.string().max(64).describe('SHA-256 of the whole content in hex.'),
   agents: z.int().min(0).max(MAX_TEMPLATE_AGENTS).describe('Number of agents in it.'),
 });
@@ -27,20 +27,20 @@ export const TemplateContent = z.object({
 export type TemplateContent = z.output<typeof TemplateContent>;
 
 export const AgentTemplateSpec = z.object({
-  name: z.string().min(1).max(128).describe('Display name.'),
+  name: z.string().min(1).max(128).describe('Name of the template as people see it.'),
   description: z.string().max(1024).default('').describe('What the template gives.'),
-  category: z.string().max(64).default('').describe('Category.'),
-  tags: z.array(z.string().max(64)).max(20).default([]).describe('Tags.'),
-  draft: TemplateContent.describe('The editable content.'),
+  category: z.string().max(64).default('').describe('Category under which people look for it.'),
+  tags: z.array(z.string().max(64)).max(20).default([]).describe('Words by which people find it.'),
+  draft: TemplateContent.describe('The content that can still be edited.'),
   published: z
     .array(
       TemplateContent.extend({
-        version: z.int().min(1).describe('Version number.'),
+        version: z.int().min(1).describe('Number of the version, from 1.'),
         publishedAt: Timestamp.describe('When it was published.'),
-        name: z.string().max(128).describe('Name at that version.'),
-        description: z.string().max(1024).describe('Description at that version.'),
-        category: z.string().max(64).describe('Category at that version.'),
-        tags: z.array(z.string().max(64)).max(20).describe('Tags at that version.'),
+        name: z.string().max(128).describe('Name of the template at that version.'),
+        description: z.string().max(1024).describe('Description of the template at that version.'),
+        category: z.string().max(64).describe('Category of the template at that version.'),
+        tags: z.array(z.string().max(64)).max(20).describe('Tags of the template at that version.'),
       }),
     )
     .max(MAX_TEMPLATE_VERSIONS)
@@ -52,7 +52,7 @@ export const AgentTemplateSpec = z.object({
 
 const CountedAgent = z.object({
   agent: z.string().max(128).describe('The Agent, as namespace/name.'),
-  uid: z.string().max(64).describe('Its UID.'),
+  uid: z.string().max(64).describe('UID of that Agent.'),
 });
 export type CountedAgent = z.output<typeof CountedAgent>;
 
@@ -77,8 +77,13 @@ export const AgentTemplates = defineResource({
   status: AgentTemplateStatus,
   columns: [
     { name: 'Published', jsonPath: '.spec.listed', type: 'boolean', description: 'Whether other workspaces see it.' },
-    { name: 'Version', jsonPath: '.spec.published[-1:].version', type: 'integer', description: 'Latest version.' },
-    { name: 'Agents', jsonPath: '.spec.draft.agents', type: 'integer', description: 'Agents in the draft.' },
+    {
+      name: 'Version',
+      jsonPath: '.spec.published[-1:].version',
+      type: 'integer',
+      description: 'Latest published version.',
+    },
+    { name: 'Agents', jsonPath: '.spec.draft.agents', type: 'integer', description: 'Number of agents in the draft.' },
     { name: 'Installs', jsonPath: '.status.installs', type: 'integer', description: 'How often it was installed.' },
     AGE_COLUMN,
   ],
@@ -87,14 +92,14 @@ export const AgentTemplates = defineResource({
 export type AgentTemplate = Resource<z.output<typeof AgentTemplateSpec>, z.output<typeof AgentTemplateStatus>>;
 
 export const AgentTemplatePartSpec = z.object({
-  template: z.string().max(36).describe('The AgentTemplate.'),
+  template: z.string().max(36).describe('Name of the AgentTemplate that it belongs to.'),
   content: z.string().max(26).describe('Id of the content that it belongs to.'),
   part: z
     .int()
     .min(0)
     .max(MAX_PARTS - 1)
-    .describe('Position, from 0.'),
-  bytes: z.int().min(0).describe('Stored size.'),
+    .describe('Position of the piece in the content, from 0.'),
+  bytes: z.int().min(0).describe('Size of the piece as stored, in bytes.'),
   data: z.string().max(700_000).describe('A piece of the compressed content, base64.'),
 });
 
@@ -107,9 +112,14 @@ export const AgentTemplateParts = defineResource({
   description: 'An immutable piece of the content of a template version.',
   spec: AgentTemplatePartSpec,
   columns: [
-    { name: 'Template', jsonPath: '.spec.template', type: 'string', description: 'The template.' },
-    { name: 'Content', jsonPath: '.spec.content', type: 'string', description: 'The content.' },
-    { name: 'Bytes', jsonPath: '.spec.bytes', type: 'integer', description: 'Stored size.' },
+    { name: 'Template', jsonPath: '.spec.template', type: 'string', description: 'The template that it belongs to.' },
+    {
+      name: 'Content',
+      jsonPath: '.spec.content',
+      type: 'string',
+      description: 'Id of the content that it is a piece of.',
+    },
+    { name: 'Bytes', jsonPath: '.spec.bytes', type: 'integer', description: 'Size of the piece as stored.' },
     AGE_COLUMN,
   ],
   rules: [{ rule: 'self.spec == oldSelf.spec', message: 'a part cannot be changed' }],

@@ -63,11 +63,11 @@ export const AgentTriggers = defineResource({
   spec: AgentTriggerSpec,
   status: AgentTriggerStatus,
   columns: [
-    { name: 'Agent', jsonPath: '.spec.agent', type: 'string', description: 'The agent it starts.' },
+    { name: 'Agent', jsonPath: '.spec.agent', type: 'string', description: 'The agent that it starts.' },
     { name: 'Enabled', jsonPath: '.spec.enabled', type: 'boolean', description: 'Whether the URL works.' },
-    { name: 'Methods', jsonPath: '.spec.methods', type: 'string', description: 'Accepted HTTP methods.' },
-    { name: 'Fired', jsonPath: '.status.fireCount', type: 'integer', description: 'Fires in all.' },
-    { name: 'Last Fired', jsonPath: '.status.lastFiredAt', type: 'date', description: 'When it last fired.' },
+    { name: 'Methods', jsonPath: '.spec.methods', type: 'string', description: 'HTTP methods that fire it.' },
+    { name: 'Fired', jsonPath: '.status.fireCount', type: 'integer', description: 'How often it fired in all.' },
+    { name: 'Last Fired', jsonPath: '.status.lastFiredAt', type: 'date', description: 'When it last started a run.' },
     AGE_COLUMN,
   ],
   rules: [

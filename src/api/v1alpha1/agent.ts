@@ -26,7 +26,7 @@ export const AgentTools = z
     files: onByDefault('Read and write files in the workspace.'),
     web: onByDefault('Fetch pages of the public web.'),
     browser: onByDefault('Drive a headless browser.'),
-    memory: onByDefault('Keep durable notes.'),
+    memory: onByDefault('Keep durable notes between runs.'),
     agents: onByDefault('Call other agents of the Box.'),
   })
   .prefault({})
@@ -58,9 +58,9 @@ export const AgentSpec = z.object({
     .regex(/^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/)
     .optional()
     .describe("Call key used as @handle in other agents' prompts; the object name when absent. Unique in a workspace."),
-  name: z.string().min(1).max(128).describe('Display name.'),
+  name: z.string().min(1).max(128).describe('Name of the agent as people see it.'),
   description: z.string().max(1024).default('').describe('One line about the agent.'),
-  soul: z.string().max(65_536).default('').describe('System prompt, markdown.'),
+  soul: z.string().max(65_536).default('').describe('Instructions of the agent: the system prompt, in markdown.'),
   provider: Provider.default('boxwright').describe('Model vendor; `boxwright` is what the Box configures.'),
   model: z.string().max(128).optional().describe('Model of the provider; its default when absent.'),
   temperature: z.number().min(0).max(2).optional().describe("Sampling temperature; the model's default when absent."),
@@ -92,7 +92,7 @@ export const AgentSpec = z.object({
 export const AgentStatus = z.object({
   conditions: Conditions,
   observedGeneration: z.int().min(0).optional().describe('Generation of the spec that the controller has seen.'),
-  handle: z.string().max(36).optional().describe('The handle in force.'),
+  handle: z.string().max(36).optional().describe('The handle by which the agent can be called now.'),
   active: z.boolean().optional().describe('False when the plan has no free agent slot (spec 3).'),
   inactiveReason: z.string().max(512).optional().describe('Why the agent is not active.'),
   runs: z.int().min(0).optional().describe('Runs in all, mirrored for kubectl.'),
@@ -112,7 +112,7 @@ export const AgentStatus = z.object({
   revisions: z
     .array(
       z.object({
-        at: Timestamp.describe('When it was replaced.'),
+        at: Timestamp.describe('When the agent replaced it.'),
         run: z.string().max(63).describe('The run of the agent that replaced it.'),
         soul: z.string().max(65_536).describe('The system prompt as it was before.'),
       }),
@@ -125,7 +125,7 @@ export const AgentStatus = z.object({
   installedServers: z
     .array(
       z.object({
-        at: Timestamp.describe('When it was added.'),
+        at: Timestamp.describe('When the agent added the server.'),
         run: z.string().max(63).describe('The run of the agent that added it.'),
         name: z.string().max(32).describe('Name of the MCP server.'),
       }),
@@ -147,11 +147,11 @@ export const Agents = defineResource({
   spec: AgentSpec,
   status: AgentStatus,
   columns: [
-    { name: 'Handle', jsonPath: '.status.handle', type: 'string', description: 'Call key.' },
-    { name: 'Provider', jsonPath: '.spec.provider', type: 'string', description: 'Model vendor.' },
-    { name: 'Model', jsonPath: '.spec.model', type: 'string', description: 'Model.' },
+    { name: 'Handle', jsonPath: '.status.handle', type: 'string', description: 'The name by which it can be called.' },
+    { name: 'Provider', jsonPath: '.spec.provider', type: 'string', description: 'Provider of its model.' },
+    { name: 'Model', jsonPath: '.spec.model', type: 'string', description: 'Model of its runs.' },
     { name: 'Active', jsonPath: '.status.active', type: 'boolean', description: 'Whether the agent holds a slot.' },
-    { name: 'Runs', jsonPath: '.status.runs', type: 'integer', description: 'Runs in all.' },
+    { name: 'Runs', jsonPath: '.status.runs', type: 'integer', description: 'Number of its runs in all.' },
     { name: 'Cost', jsonPath: '.status.costUsd', type: 'string', description: 'Known cost in all, US dollars.' },
     AGE_COLUMN,
   ],

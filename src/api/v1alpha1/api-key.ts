@@ -6,7 +6,7 @@ import { Conditions, Timestamp } from './common.js';
 export const APIKeySpec = z.object({
   description: z.string().max(256).optional().describe('What the key is for.'),
   expiresAt: Timestamp.optional().describe('The key stops working at this time; never when absent.'),
-  revoked: z.boolean().default(false).describe('True stops the key.'),
+  revoked: z.boolean().default(false).describe('True makes the key invalid at once.'),
   readOnly: z.boolean().default(false).describe('True allows only tools that change nothing.'),
 });
 

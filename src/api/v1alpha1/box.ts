@@ -40,7 +40,7 @@ const vendorAddress = (example: string) =>
   z
     .object({ baseUrl: baseUrl(`Base URL with the version, for example ${example}.`) })
     .optional()
-    .describe('Where this vendor is.');
+    .describe('Address at which this Box reaches the provider.');
 
 /** Where the vendors are for one Box: a private endpoint, or a proxy that all calls must take. */
 export const VendorAddresses = z
@@ -66,7 +66,7 @@ export const ModelEndpoint = z
           .min(1)
           .max(253)
           .describe('Secret in the namespace of the Box, labelled boxwright.dev/credential=true.'),
-        key: z.string().min(1).max(253).default('API_KEY').describe('Its key.'),
+        key: z.string().min(1).max(253).default('API_KEY').describe('The key of the Secret that holds the API key.'),
       })
       .optional()
       .describe('The API key of the endpoint; none is sent when absent.'),
@@ -98,7 +98,7 @@ const TrustedHost = z
       .describe('Whether plain http is allowed too; credentials then travel unprotected.'),
     ca: z.string().max(32_768).optional().describe('PEM certificates to trust instead of the public ones.'),
   })
-  .describe('One host.');
+  .describe('One host that may be private or in the cluster.');
 
 export const UntrustedRuns = z
   .object({
@@ -288,7 +288,7 @@ export const EndpointProbe = z
       .max(64)
       .describe('resourceVersion of the Secret whose key was sent; empty when there was none. Never the key.'),
     probedAt: z.string().max(32).describe('When this was found; a failure that stays the same is not written again.'),
-    result: z.enum(ENDPOINT_RESULTS).describe('What was found.'),
+    result: z.enum(ENDPOINT_RESULTS).describe('What the probe of the endpoint found.'),
     message: z.string().max(1024).describe('The same for a person.'),
   })
   .describe('The latest probe of spec.endpoint: a list of its models, and one call with a tool.');
@@ -297,9 +297,9 @@ export type EndpointProbe = z.output<typeof EndpointProbe>;
 export const BoxStatus = z.object({
   conditions: Conditions,
   namespace: z.string().max(63).optional().describe('The hardened namespace of this Box.'),
-  agents: z.int().min(0).optional().describe('Agents in this Box.'),
-  running: z.int().min(0).optional().describe('Runs that hold a Job.'),
-  queued: z.int().min(0).optional().describe('Runs that wait.'),
+  agents: z.int().min(0).optional().describe('Number of Agents in this Box.'),
+  running: z.int().min(0).optional().describe('Number of runs that hold a Job.'),
+  queued: z.int().min(0).optional().describe('Number of runs that wait in the queue.'),
   networkProbe: NetworkProbe.optional(),
   endpointProbe: EndpointProbe.optional(),
   availableProviders: z
@@ -322,10 +322,15 @@ export const Boxes = defineResource({
   spec: BoxSpec,
   status: BoxStatus,
   columns: [
-    { name: 'Workspace', jsonPath: '.spec.workspace', type: 'string', description: 'Owning Workspace.' },
+    {
+      name: 'Workspace',
+      jsonPath: '.spec.workspace',
+      type: 'string',
+      description: 'The Workspace that it belongs to.',
+    },
     { name: 'Namespace', jsonPath: '.status.namespace', type: 'string', description: 'Namespace of the Box.' },
-    { name: 'Agents', jsonPath: '.status.agents', type: 'integer', description: 'Agents in this Box.' },
-    { name: 'Running', jsonPath: '.status.running', type: 'integer', description: 'Runs that hold a Job.' },
+    { name: 'Agents', jsonPath: '.status.agents', type: 'integer', description: 'Number of Agents in this Box.' },
+    { name: 'Running', jsonPath: '.status.running', type: 'integer', description: 'Number of runs that hold a Job.' },
     {
       name: 'Ready',
       jsonPath: ".status.conditions[?(@.type=='Ready')].status",

@@ -38,7 +38,7 @@ export const Budgets = z
           .describe('US dollars, for example "25.00"; models without a known price are refused then.'),
         tokens: z.int().min(0).max(1_000_000_000_000).optional().describe('Input and output tokens.'),
       })
-      .describe('One limit.'),
+      .describe('One limit of money or tokens for one period.'),
   )
   .max(3)
   .optional()
@@ -62,9 +62,9 @@ export const BUDGET_RULES = [
 /** Sums over finished runs that were removed from the cluster. Live runs are added on read, so no run counts twice. */
 export const FoldedTotals = z
   .object({
-    runs: z.int().min(0).describe('Runs.'),
-    inputTokens: z.int().min(0).describe('Input tokens.'),
-    outputTokens: z.int().min(0).describe('Output tokens.'),
+    runs: z.int().min(0).describe('Number of these runs.'),
+    inputTokens: z.int().min(0).describe('Sum of their input tokens.'),
+    outputTokens: z.int().min(0).describe('Sum of their output tokens.'),
     costMicroUsd: z.int().min(0).describe('Known cost in millionths of a US dollar.'),
     lastRunAt: Timestamp.optional().describe('When the newest of these runs was accepted.'),
     periods: z

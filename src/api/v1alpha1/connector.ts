@@ -5,7 +5,7 @@ import type { Resource } from '../meta.js';
 export const CONNECTOR_AUTH = ['none', 'apiKey', 'oauth'] as const;
 
 export const ConnectorSpec = z.object({
-  name: z.string().min(1).max(128).describe('Display name.'),
+  name: z.string().min(1).max(128).describe('Name of the connector as people see it.'),
   category: z.string().min(1).max(64).describe('For example development, productivity, search.'),
   description: z.string().min(1).max(1024).describe('What an agent can do with it.'),
   auth: z.enum(CONNECTOR_AUTH).describe('What the server behind it asks for.'),
@@ -20,7 +20,7 @@ export const ConnectorSpec = z.object({
       headers: z
         .array(
           z.object({
-            name: z.string().min(1).max(128).describe('Header name.'),
+            name: z.string().min(1).max(128).describe('Name of the HTTP header.'),
             value: z.string().max(1024).describe('Header value; `${NAME}` stands for the secret NAME.'),
           }),
         )
@@ -50,7 +50,7 @@ export const Connectors = defineResource({
   description: 'A catalogue entry: a remote MCP server that agents can be connected to. The object name is its slug.',
   spec: ConnectorSpec,
   columns: [
-    { name: 'Category', jsonPath: '.spec.category', type: 'string', description: 'Category.' },
+    { name: 'Category', jsonPath: '.spec.category', type: 'string', description: 'Category in the catalog.' },
     { name: 'Auth', jsonPath: '.spec.auth', type: 'string', description: 'What the server asks for.' },
     AGE_COLUMN,
   ],

@@ -14,7 +14,7 @@ const Header = z.object({
     .string()
     .max(128)
     .regex(/^[A-Za-z0-9!#$%&'*+.^_|~-]+$/)
-    .describe('Header name.'),
+    .describe('Name of the HTTP header.'),
   value,
 });
 
@@ -23,7 +23,7 @@ const EnvironmentVariable = z.object({
     .string()
     .max(128)
     .regex(/^[A-Za-z_][A-Za-z0-9_]*$/)
-    .describe('Name of the variable.'),
+    .describe('Name of the environment variable.'),
   value,
 });
 

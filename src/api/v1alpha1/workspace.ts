@@ -22,7 +22,7 @@ export const WorkspaceSpec = z.object({
 export const WorkspaceStatus = z.object({
   conditions: Conditions,
   namespace: z.string().max(63).optional().describe('Namespace with the API keys of this workspace.'),
-  agents: z.int().min(0).optional().describe('Agents in all Boxes.'),
+  agents: z.int().min(0).optional().describe('Number of Agents in all its Boxes.'),
   activeAgents: z.int().min(0).optional().describe('Agents that hold a slot.'),
   folded: FoldedTotals,
   folding: Folding,
@@ -38,7 +38,7 @@ export const Workspaces = defineResource({
   spec: WorkspaceSpec,
   status: WorkspaceStatus,
   columns: [
-    { name: 'Agents', jsonPath: '.status.agents', type: 'integer', description: 'Agents in all Boxes.' },
+    { name: 'Agents', jsonPath: '.status.agents', type: 'integer', description: 'Number of Agents in all its Boxes.' },
     { name: 'Active', jsonPath: '.status.activeAgents', type: 'integer', description: 'Agents that hold a slot.' },
     { name: 'Slots', jsonPath: '.spec.slots', type: 'integer', description: 'Agent slots of the plan.' },
     AGE_COLUMN,
