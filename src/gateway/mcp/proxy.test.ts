@@ -100,6 +100,17 @@ test('a stream that ends before the answer says so', async () => {
   expect(written.at(-1)).toContain('MCP server fake ended its answer before the result.');
 });
 
+test.each([
+  ['Application/JSON ; Charset=UTF-8', '{"jsonrpc":"2.0","id":4,"result":{}}'],
+  ['Text/Event-Stream', 'data: {"jsonrpc":"2.0","id":4,"result":{}}\n\n'],
+])('media types are compared without case and parameters: %s', async (type, text) => {
+  const { exchange, written } = setUp(async () =>
+    response(Readable.from([Buffer.from(text)]), { 'content-type': type }),
+  );
+  await exchange;
+  expect(written.join('')).toContain('{"jsonrpc":"2.0","id":4,"result":{}}');
+});
+
 test('an answer that nests too deep is none', async () => {
   const body = Readable.from([Buffer.from('['.repeat(129) + ']'.repeat(129))]);
   const { exchange } = setUp(async () => response(body, { 'content-type': 'application/json' }));

@@ -3,6 +3,7 @@
  * dialer checks the address, no redirect is followed, time and size are bounded, and only JSON-RPC goes back.
  */
 import { AddressRefusedError } from '../../net/dial.js';
+import { mediaTypeOf } from '../../net/media-type.js';
 import { UrlRefusedError, type TrustedHost, type WebClient, type WebResponse } from '../../net/web-client.js';
 import { exceedsDepth } from '../../protocol/json-depth.js';
 import { MAX_MCP_ANSWER_BYTES } from '../../protocol/mcp.js';
@@ -107,17 +108,17 @@ async function answer(exchange: McpExchange, response: WebResponse, bound: Timeo
   if (status < 200 || status >= 300) throw await refusalOf(exchange, response);
   const session = response.header('mcp-session-id') ?? '';
   const headers = SESSION.test(session) ? { 'mcp-session-id': session } : undefined;
-  const type = response.header('content-type') ?? '';
+  const type = mediaTypeOf(response.header('content-type'));
   if (message?.id === undefined) {
     sink.start(202, 'application/json', headers);
-  } else if (type.startsWith('application/json')) {
+  } else if (type === 'application/json') {
     const text = await readText(response.body, MAX_MCP_ANSWER_BYTES);
     if (text === undefined) throw failed(target, tooLarge());
     const json = jsonIn(text);
     if (json === undefined) throw failed(target, 'answered something that is not JSON');
     sink.start(200, 'application/json', headers);
     await sink.write(JSON.stringify(target.redact(json)));
-  } else if (type.startsWith('text/event-stream')) {
+  } else if (type === 'text/event-stream') {
     sink.start(200, 'text/event-stream', headers);
     await relayEvents(exchange, { id: message.id, response, bound });
   } else throw failed(target, 'answered neither JSON nor an event stream');

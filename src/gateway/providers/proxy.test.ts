@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { Readable } from 'node:stream';
 import { Agent } from 'undici';
 import { FakeClock } from '../../../test/builders/fake-clock.js';
 import { ModelCallInFlight } from '../models/call-in-flight.js';
@@ -40,4 +41,31 @@ test('a call that is cut while its budget is asked for never leaves, and costs n
   expect(calls).toEqual([]);
   await dispatcher.destroy();
   model.close();
+});
+
+test('an answer of type Text/Event-Stream is a stream', async () => {
+  const served = { usage: NO_USAGE } as ServedRun;
+  const usage = { prompt_tokens: 7, completion_tokens: 2 };
+  const events = [{ choices: [{ finish_reason: 'stop', delta: {} }] }, { choices: [], usage }, '[DONE]'];
+  const text = events.map((event) => `data: ${typeof event === 'string' ? event : JSON.stringify(event)}\n\n`).join('');
+  const client = {
+    send: async () => ({
+      status: 200,
+      contentType: 'Text/Event-Stream; Charset=UTF-8',
+      body: Readable.from([Buffer.from(text)]),
+    }),
+  };
+  await new Relay({ clock: new FakeClock(), client, credentials: { forget: () => undefined } }).call({
+    target: { provider: 'boxwright', api: endpointProvider('http://127.0.0.1/v1'), key: undefined, price: undefined },
+    path: 'v1/chat/completions',
+    body: { model: 'own', messages: [{ role: 'user', content: 'Hello' }], stream: true },
+    model: 'own',
+    inFlight: new ModelCallInFlight(served),
+    boundSeconds: 60,
+    signal: new AbortController().signal,
+    sink: { start: () => undefined, write: () => Promise.resolve() },
+    admit: () => Promise.resolve(undefined),
+    result: { value: 'refused' },
+  });
+  expect(served.usage).toMatchObject({ inputTokens: 7, outputTokens: 2 });
 });

@@ -3,6 +3,7 @@
  * token, the answer goes through as it comes, and what it says was used is counted here.
  */
 import type { z } from 'zod';
+import { mediaTypeOf } from '../../net/media-type.js';
 import { timeoutSignal } from '../../runtime/timeout-signal.js';
 import type { Clock } from '../../runtime/clock.js';
 import { readText } from '../bounded-text.js';
@@ -115,7 +116,7 @@ export class Relay {
 
   async #answer(call: RelayCall, { request }: Passed, response: ProviderResponse): Promise<void> {
     if (response.status >= 300) throw await this.#refusal(call, response);
-    const streams = request.stream && response.contentType.includes('text/event-stream');
+    const streams = request.stream && mediaTypeOf(response.contentType) === 'text/event-stream';
     await (streams ? relayStream(call, response) : relayWhole(call, response));
     call.result.value = 'answered';
   }

@@ -1,5 +1,5 @@
 import * as fc from 'fast-check';
-import { MAX_SHOWN_BYTES, mediaType, renderPayloadBlock } from './payload-block.js';
+import { MAX_SHOWN_BYTES, renderPayloadBlock, shownMediaType } from './payload-block.js';
 
 const RECEIVED = Date.parse('2026-03-04T05:06:07.089Z');
 
@@ -204,7 +204,7 @@ describe('renderPayloadBlock', () => {
   });
 });
 
-describe('mediaType', () => {
+describe('shownMediaType', () => {
   it.each([
     ['application/json', 'application/json'],
     ['Application/JSON ; charset=utf-8', 'application/json'],
@@ -217,5 +217,5 @@ describe('mediaType', () => {
     ['text/pl"ain', 'application/octet-stream'],
     ['text/html/x', 'application/octet-stream'],
     [`text/${'x'.repeat(128)}`, 'application/octet-stream'],
-  ])('%s is shown as %s', (header, expected) => expect(mediaType(header)).toBe(expected));
+  ])('%s is shown as %s', (header, expected) => expect(shownMediaType(header)).toBe(expected));
 });

@@ -2,6 +2,7 @@
  * The block with the caller's payload that follows a trigger's body (spec 4.3.3). The text is hostile: it cannot end the
  * block early, open a second one, grow beyond 64 KB or cost more than one pass over its bytes.
  */
+import { mediaTypeOf } from '../../net/media-type.js';
 import { decodePayload } from './decode-payload.js';
 import { prettyJson } from './pretty-json.js';
 
@@ -26,7 +27,7 @@ export function renderPayloadBlock(input: PayloadInput, maxBytes = MAX_SHOWN_BYT
     `trigger=${input.slug}`,
     `method=${input.method}`,
     `received=${new Date(input.receivedAt).toISOString()}`,
-    `content-type=${mediaType(input.contentType)}`,
+    `content-type=${shownMediaType(input.contentType)}`,
     `bytes=${input.body.length}`,
   ];
   return `<trigger_payload ${attributes.join(' ')}>\n${shownText(input, maxBytes)}\n</trigger_payload>`;
@@ -35,9 +36,9 @@ export function renderPayloadBlock(input: PayloadInput, maxBytes = MAX_SHOWN_BYT
 /** type/subtype, both of at most 127 token characters (RFC 6838, RFC 9110). */
 const MEDIA_TYPE = /^[!#$%&'*+.^_`|~0-9a-z-]{1,127}\/[!#$%&'*+.^_`|~0-9a-z-]{1,127}$/;
 
-/** The header without parameters: attributes of the block are unquoted, so only a token/token may stand there. */
-export function mediaType(header: string | undefined): string {
-  const type = (header ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? '';
+/** The media type of the header as it is shown: attributes of the block are unquoted, so only a token/token may stand there. */
+export function shownMediaType(header: string | undefined): string {
+  const type = mediaTypeOf(header);
   return MEDIA_TYPE.test(type) ? type : 'application/octet-stream';
 }
 

@@ -1,6 +1,7 @@
 /** The tool `fetch`: one page or text of the public web. */
 import { AddressRefusedError } from '../../../net/dial.js';
 import type { Dialer } from '../../../net/dial.js';
+import { mediaTypeOf } from '../../../net/media-type.js';
 import { FETCH_SECONDS } from '../../../protocol/tools-socket.js';
 import type { ToolInput } from '../../../protocol/tools-socket.js';
 import type { ToolResult } from '../../engine.js';
@@ -57,13 +58,12 @@ async function textOf(
   readPage: ReadPage,
   signal: AbortSignal,
 ): Promise<{ title: string; text: string }> {
-  const [type = '', ...parameters] = answer.contentType.toLowerCase().split(';');
-  const mediaType = type.trim();
+  const mediaType = mediaTypeOf(answer.contentType);
   if (mediaType !== '' && !TEXT.test(mediaType)) {
     throw new ToolFailure(`The answer is ${mediaType.slice(0, 100)}, and only text can be fetched.`);
   }
   if (answer.body.includes(0)) throw new ToolFailure('The answer is not text.');
-  const charset = /charset="?([\w-]+)/.exec(parameters.join(';'))?.[1] ?? charsetOfHtml(answer.body);
+  const charset = /charset="?([\w-]+)/i.exec(answer.contentType)?.[1] ?? charsetOfHtml(answer.body);
   const text = decode(answer.body, charset);
   const isHtml = HTML.test(mediaType) || (mediaType === '' && /^\s*<(!doctype html|html)/i.test(text));
   if (!isHtml) return { title: '', text };
