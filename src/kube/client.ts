@@ -3,13 +3,14 @@ import type { KubeObject, ResourceType } from '../api/meta.js';
 import { isGone } from './errors.js';
 import { apiVersionOf } from './owner-references.js';
 import type { KubeRequest, KubeTransport } from './transport.js';
-import type { CallOptions, DeleteOptions, KubeApi, ListOptions, ObjectRef, PatchOptions } from './types.js';
+import type { CallOptions, DeleteOptions, GetOptions, KubeApi, ListOptions, ObjectRef, PatchOptions } from './types.js';
 
 /** Large lists come in pages of this size (a page of 500 costs the API server 0.16 s at most). */
 const PAGE_SIZE = 500;
 /** How often a list begins again because its continue token became too old. */
 const MAX_LIST_STARTS = 3;
 
+const METADATA = 'application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1';
 const METADATA_LIST = 'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1';
 
 const PATCH_CONTENT_TYPES = {
@@ -30,8 +31,10 @@ class TransportKubeApi implements KubeApi {
     this.#transport = transport;
   }
 
-  async get<T extends KubeObject>(type: ResourceType<T>, ref: ObjectRef, options: CallOptions = {}): Promise<T> {
-    return this.#call({ verb: 'get', resource: type.plural, method: 'GET', path: objectPath(type, ref) }, options);
+  async get<T extends KubeObject>(type: ResourceType<T>, ref: ObjectRef, options: GetOptions = {}): Promise<T> {
+    const accept = options.metadataOnly === true ? { accept: METADATA } : {};
+    const path = objectPath(type, ref);
+    return this.#call({ verb: 'get', resource: type.plural, method: 'GET', path, ...accept }, options);
   }
 
   async list<T extends KubeObject>(

@@ -13,6 +13,11 @@ export interface CallOptions {
   signal?: AbortSignal;
 }
 
+export interface GetOptions extends CallOptions {
+  /** Only `metadata` is sent; nothing else may be read. For large objects that are only identified. */
+  metadataOnly?: boolean;
+}
+
 export interface ListOptions extends CallOptions {
   namespace?: string;
   labelSelector?: string;
@@ -48,7 +53,7 @@ export type NewObject<T extends KubeObject> = T;
  * inside for a bounded time; nothing else is.
  */
 export interface KubeApi {
-  get<T extends KubeObject>(type: ResourceType<T>, ref: ObjectRef, options?: CallOptions): Promise<T>;
+  get<T extends KubeObject>(type: ResourceType<T>, ref: ObjectRef, options?: GetOptions): Promise<T>;
   /** All pages. */
   list<T extends KubeObject>(
     type: ResourceType<T>,

@@ -58,7 +58,7 @@ function chunkObject(owner: TranscriptOwner, seq: number, content: EncodedChunk)
       name: chunkName(owner.name, seq),
       namespace: owner.namespace,
       labels: { [LABEL_RUN]: owner.name, [LABEL_MANAGED_BY]: MANAGED_BY },
-      // The backstop: retention deletes chunks by name before the run.
+      // The backstop: retention deletes chunks before their run.
       ownerReferences: [
         { apiVersion: API_VERSION, kind: 'AgentRun', name: owner.name, uid: owner.uid, controller: true },
       ],

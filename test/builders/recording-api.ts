@@ -12,6 +12,7 @@ import { apiVersionOf } from '../../src/kube/owner-references.js';
 import type {
   CallOptions,
   DeleteOptions,
+  GetOptions,
   Informer,
   InformerOptions,
   KubeApi,
@@ -142,11 +143,12 @@ export class RecordingApi implements KubeApi {
     });
   }
 
-  async get<T extends KubeObject>(type: ResourceType<T>, ref: ObjectRef, options?: CallOptions): Promise<T> {
+  async get<T extends KubeObject>(type: ResourceType<T>, ref: ObjectRef, options: GetOptions = {}): Promise<T> {
     const key = objectKey(ref);
     this.reads.push({ verb: 'get', resource: type.plural, key });
-    await this.#failOrGoOn('get', type.plural, key, options?.signal);
-    return structuredClone(this.#existing(type, key)) as unknown as T;
+    await this.#failOrGoOn('get', type.plural, key, options.signal);
+    const found = this.#existing(type, key);
+    return structuredClone(options.metadataOnly === true ? metadataOf(found) : found) as unknown as T;
   }
 
   async list<T extends KubeObject>(
@@ -156,10 +158,7 @@ export class RecordingApi implements KubeApi {
     this.reads.push({ verb: 'list', resource: type.plural, key: options.namespace ?? '' });
     await this.#failOrGoOn('list', type.plural, options.namespace ?? '', options.signal);
     const found = this.#ofType(type).filter((object) => selected(object, options));
-    const items =
-      options.metadataOnly === true
-        ? found.map(({ apiVersion, kind, metadata }) => ({ apiVersion, kind, metadata }))
-        : found;
+    const items = options.metadataOnly === true ? found.map(metadataOf) : found;
     return { items: structuredClone(items) as unknown as T[], resourceVersion: String(this.#version) };
   }
 
@@ -365,6 +364,10 @@ function selected(object: StoredObject, options: Pick<ListOptions, 'namespace' |
     matchesLabels(object.metadata.labels ?? {}, options.labelSelector) &&
     matchesFields(object, options.fieldSelector)
   );
+}
+
+function metadataOf({ apiVersion, kind, metadata }: StoredObject): StoredObject {
+  return { apiVersion, kind, metadata };
 }
 
 function withoutMeta(object: StoredObject): unknown {

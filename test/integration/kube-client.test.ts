@@ -173,7 +173,7 @@ test('a list comes in pages of 500', async () => {
   expect(proxy.requests.every((one) => !one.url.searchParams.has('resourceVersion'))).toBe(true);
 });
 
-test('a list of metadata alone leaves the data with the server, page by page', async () => {
+test('a read of metadata alone leaves the data with the server, lists page by page', async () => {
   await createMany(
     server.api,
     Array.from({ length: 5 }, (_, i) => map(`m-${i}`, { text: 'x'.repeat(1000) })),
@@ -185,6 +185,10 @@ test('a list of metadata alone leaves the data with the server, page by page', a
   expect(items.every(({ metadata }) => metadata.uid !== undefined && metadata.namespace === namespace)).toBe(true);
   expect(items.filter((item) => item.data !== undefined)).toEqual([]);
   expect(proxy.count('list')).toBe(3);
+
+  const one = await proxied().get(ConfigMaps, { namespace, name: 'm-0' }, { metadataOnly: true });
+  expect(one).toMatchObject({ kind: 'PartialObjectMetadata', metadata: { uid: items[0]?.metadata.uid } });
+  expect(one.data).toBeUndefined();
 });
 
 test('a continue token that is too old starts the list again', async () => {

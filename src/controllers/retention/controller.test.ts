@@ -1,5 +1,7 @@
+import { API_VERSION } from '../../api/define-resource.js';
 import { chunkName } from '../../api/names.js';
 import { AgentRunChunks } from '../../api/v1alpha1/agent-run-chunk.js';
+import type { StoredChunk } from '../../transcript/chunk-store.js';
 import { AgentRuns } from '../../api/v1alpha1/agent-run.js';
 import type { AgentRun } from '../../api/v1alpha1/agent-run.js';
 import { Jobs } from '../../kube/core-types.js';
@@ -59,13 +61,29 @@ function finished(clock: FakeClock, name: string, hours: number, parts: Partial<
   });
 }
 
+/** The two chunks of the run, as the gateway writes them. */
+function seedChunks(api: RecordingApi, { metadata: { name, uid = '' } }: AgentRun): StoredChunk[] {
+  return [0, 1].map((seq) =>
+    api.seed(AgentRunChunks, {
+      apiVersion: API_VERSION,
+      kind: 'AgentRunChunk',
+      metadata: {
+        name: chunkName(name, seq),
+        namespace: NAMESPACE,
+        ownerReferences: [{ apiVersion: API_VERSION, kind: 'AgentRun', name, uid, controller: true }],
+      },
+      spec: { run: name, runUid: uid, seq, bytes: 1, sha256: '', data: '' },
+    }),
+  );
+}
+
 const INPUT = { encoding: 'gzip', bytes: 9000, sha256: 'aa', data: 'x'.repeat(500) } as const;
 
 describe('retention', () => {
   it('deletes chunks and Job by name before the run, and leaves the run to its finalizer', async () => {
     const { clock, api, pass, writes, acted } = setUp();
-    const run = finished(clock, 'old', 721);
-    api.seed(AgentRuns, run);
+    const run = api.seed(AgentRuns, finished(clock, 'old', 721));
+    seedChunks(api, run);
     api.seed(Jobs, makeJob(run));
     await expect(pass()).resolves.toEqual({ requeueAfterMs: 60_000 });
     expect(writes()).toEqual([
@@ -79,7 +97,28 @@ describe('retention', () => {
       finalizers: ['boxwright.dev/fold'],
     });
     expect(acted).toEqual(['remove age']);
-    expect(api.reads).toEqual([]);
+    expect(api.reads.map(({ verb, resource }) => `${verb} ${resource}`)).toEqual(Array(2).fill('get agentrunchunks'));
+  });
+
+  it('leaves the chunks of a new run of the same name alone, also of one that was made this moment', async () => {
+    const { clock, api, pass } = setUp();
+    // As a cache shows it that has not heard of its end.
+    const gone = api.seed(AgentRuns, finished(clock, 'old', 721));
+    const [first] = seedChunks(api, { ...gone, metadata: { ...gone.metadata, uid: 'uid-of-the-new-run' } });
+    const [, second] = seedChunks(api, gone).map((chunk) => chunk.metadata.uid);
+    api.seed(AgentRunChunks, first as StoredChunk);
+    const get = api.get.bind(api);
+    api.get = async (...call) => {
+      const answer = await get(...call);
+      // Between the look at the second chunk and its deletion the new run writes its own.
+      if (answer.metadata.uid === second) {
+        api.seed(AgentRunChunks, { ...(first as StoredChunk), metadata: { ...answer.metadata, uid: 'uid-new' } });
+      }
+      return answer;
+    };
+    await pass();
+    expect(api.all(AgentRunChunks).map(({ metadata }) => metadata.uid)).toEqual([first?.metadata.uid, 'uid-new']);
+    expect(api.peek(AgentRuns, `${NAMESPACE}/old`)?.metadata.deletionTimestamp).toBeDefined();
   });
 
   it('asks once: a run that is on its way out is not deleted again', async () => {
@@ -95,14 +134,9 @@ describe('retention', () => {
 
   it('takes input and transcript of the oldest run when the Box is full, and the run says so', async () => {
     const { clock, api, pass, writes, acted } = setUp();
-    api.seed(AgentRuns, finished(clock, 'old', 3, { input: INPUT }));
+    const old = api.seed(AgentRuns, finished(clock, 'old', 3, { input: INPUT }));
     api.seed(AgentRuns, finished(clock, 'new', 2));
-    api.seed(AgentRunChunks, {
-      apiVersion: 'boxwright.dev/v1alpha1',
-      kind: 'AgentRunChunk',
-      metadata: { name: chunkName('old', 0), namespace: NAMESPACE },
-      spec: { run: 'old', runUid: 'uid-old', seq: 0, bytes: 1, sha256: '', data: '' },
-    });
+    seedChunks(api, old);
     await pass();
     expect(writes()).toEqual([
       `delete agentrunchunks ${chunkName('old', 0)}`,

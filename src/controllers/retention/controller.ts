@@ -16,7 +16,7 @@ import type { TranscriptArchive } from './remove.js';
 import { finishedRuns, fixedBytesOf, storedBytesOf } from './stored.js';
 
 export interface RetentionDependencies {
-  api: Pick<KubeApi, 'patch' | 'delete'>;
+  api: Pick<KubeApi, 'get' | 'patch' | 'delete'>;
   clock: Clock;
   log: Logger;
   caches: { runs: Cache<RunView>; jobs: Pick<Cache<JobView>, 'get'> };

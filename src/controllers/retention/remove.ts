@@ -1,14 +1,15 @@
 /**
- * The writes of retention. Chunks and Job are deleted by name before their run: the garbage collector is slow and only the
- * backstop. The run itself goes through its finalizer, so that it is counted before it is gone.
+ * The writes of retention. Chunks and Job are deleted before their run: the garbage collector is slow and only the backstop.
+ * The run itself goes through its finalizer, so that it is counted before it is gone.
  */
 import { chunkName } from '../../api/names.js';
 import { objectKey } from '../../api/meta.js';
 import { AgentRunChunks } from '../../api/v1alpha1/agent-run-chunk.js';
 import { AgentRuns } from '../../api/v1alpha1/agent-run.js';
 import { Jobs } from '../../kube/core-types.js';
-import { isConflict, isNotFound } from '../../kube/errors.js';
-import type { Cache, KubeApi } from '../../kube/types.js';
+import { isConflict, isNotFound, orUndefined } from '../../kube/errors.js';
+import { ownedBy } from '../../kube/owner-references.js';
+import type { Cache, KubeApi, ObjectRef } from '../../kube/types.js';
 import type { JobView, RunView } from '../agent-run/views.js';
 import { refOf } from '../common/finalizer.js';
 import { chunksOf } from './stored.js';
@@ -20,7 +21,7 @@ export interface TranscriptArchive {
 }
 
 export interface RemoverDependencies {
-  api: Pick<KubeApi, 'patch' | 'delete'>;
+  api: Pick<KubeApi, 'get' | 'patch' | 'delete'>;
   jobs: Pick<Cache<JobView>, 'get'>;
   /** Absent when the installation has none. */
   archive?: TranscriptArchive | undefined;
@@ -66,12 +67,21 @@ export class Remover {
     }
   }
 
+  /**
+   * Each chunk by its UID: the cache may still show a run that is gone, and the chunks of a new run of its name have the same
+   * names. The UID comes from a read of metadata by name; a list would make the API server go through the chunks of all runs.
+   */
   async #deleteChunks(run: RunView, signal: AbortSignal): Promise<void> {
     const { namespace = '', name } = run.metadata;
     const names = Array.from({ length: chunksOf(run) }, (_, seq) => chunkName(name, seq));
-    await Promise.all(
-      names.map((chunk) => ignoreGone(this.deps.api.delete(AgentRunChunks, { namespace, name: chunk }, { signal }))),
-    );
+    await Promise.all(names.map((chunk) => this.#deleteChunk({ namespace, name: chunk }, run, signal)));
+  }
+
+  async #deleteChunk(ref: ObjectRef, run: RunView, signal: AbortSignal): Promise<void> {
+    const chunk = await orUndefined(this.deps.api.get(AgentRunChunks, ref, { metadataOnly: true, signal }));
+    const { uid } = chunk?.metadata ?? {};
+    if (chunk === undefined || uid === undefined || !ownedBy(chunk, run.metadata.uid ?? '')) return;
+    await ignoreGone(this.deps.api.delete(AgentRunChunks, ref, { uid, signal }));
   }
 
   async #deleteJob(run: RunView, signal: AbortSignal): Promise<void> {
