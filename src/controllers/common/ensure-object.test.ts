@@ -1,5 +1,5 @@
 import { NetworkPolicies, ServiceAccounts } from '../../kube/core-types.js';
-import type { NetworkPolicy, ResourceQuota, ServiceAccount } from '../../kube/core-types.js';
+import type { LimitRange, NetworkPolicy, ResourceQuota, ServiceAccount } from '../../kube/core-types.js';
 import { RecordingApi } from '../../../test/builders/recording-api.js';
 import { ensureObject, isAsDesired } from './ensure-object.js';
 import { networkPolicyInformer, serviceAccountInformer } from './informers.js';
@@ -19,6 +19,12 @@ const quota = (hard: Record<string, string>): ResourceQuota => ({
   metadata,
   spec: { hard },
 });
+const limits = (amounts: Record<string, string>): LimitRange => ({
+  apiVersion: 'v1',
+  kind: 'LimitRange',
+  metadata,
+  spec: { limits: [{ type: 'Container', default: amounts, defaultRequest: amounts }] },
+});
 const deny = { podSelector: {}, policyTypes: ['Ingress', 'Egress'] };
 
 describe('an object is as desired', () => {
@@ -30,12 +36,24 @@ describe('an object is as desired', () => {
       policy(deny),
       false,
     ],
+    [
+      'not when a label of its selector is another text of the same amount',
+      policy({ ...deny, podSelector: { matchLabels: { shard: '1000m' } } }),
+      policy({ ...deny, podSelector: { matchLabels: { shard: '1' } } }),
+      false,
+    ],
     ['not when a rule was added', policy({ ...deny, egress: [{}] }), policy(deny), false],
     ['not when a list is shorter', policy({ ...deny, policyTypes: ['Ingress'] }), policy(deny), false],
     [
       'when an amount is written differently',
       quota({ cpu: '1', memory: '1Gi' }),
       quota({ cpu: '1000m', memory: '1024Mi' }),
+      true,
+    ],
+    [
+      'when the default of a container is written differently',
+      limits({ memory: '1Gi', 'ephemeral-storage': '1' }),
+      limits({ memory: '1024Mi', 'ephemeral-storage': '1000m' }),
       true,
     ],
     ['not when an amount is another', quota({ memory: '2Gi' }), quota({ memory: '1Gi' }), false],

@@ -48,8 +48,9 @@ async function createOrRead<T extends KubeObject>(
 export function isAsDesired(actual: KubeObject, desired: KubeObject): boolean {
   if (!isSubset(actual.metadata.labels, desired.metadata.labels)) return false;
   if (!hasOwners(actual.metadata, desired.metadata)) return false;
+  const amounts = AMOUNTS[desired.kind] ?? [];
   return Object.entries(bodyOf(desired)).every(([field, value]) =>
-    isSame((actual as unknown as Record<string, unknown>)[field], value),
+    isSame((actual as unknown as Record<string, unknown>)[field], value, below(amounts, field)),
   );
 }
 
@@ -84,16 +85,32 @@ function hasOwners(actual: ObjectMeta, desired: ObjectMeta): boolean {
   );
 }
 
-/** Deep equality in which `1024Mi` is `1Gi`. */
-function isSame(actual: unknown, wanted: unknown): boolean {
-  if (typeof actual === 'string' && typeof wanted === 'string') return sameQuantity(actual, wanted);
+/** Where the kinds that we keep have quantities: `*` is any key or position. */
+const AMOUNTS: Readonly<Record<string, readonly Path[]>> = {
+  ResourceQuota: [['spec', 'hard', '*']],
+  LimitRange: ['default', 'defaultRequest', 'min', 'max'].map((field) => ['spec', 'limits', '*', field, '*']),
+};
+
+type Path = readonly string[];
+
+/** Deep equality in which `1024Mi` is `1Gi` at the paths of amounts, and nowhere else. */
+function isSame(actual: unknown, wanted: unknown, amounts: readonly Path[]): boolean {
+  if (typeof actual === 'string' && typeof wanted === 'string') {
+    return amounts.some((path) => path.length === 0) ? sameQuantity(actual, wanted) : actual === wanted;
+  }
   if (!isContainer(actual) || !isContainer(wanted) || Array.isArray(actual) !== Array.isArray(wanted)) {
     return isDeepStrictEqual(actual, wanted);
   }
   const keys = Object.keys(wanted);
   return (
-    Object.keys(actual).length === keys.length && keys.every((key) => key in actual && isSame(actual[key], wanted[key]))
+    Object.keys(actual).length === keys.length &&
+    keys.every((key) => key in actual && isSame(actual[key], wanted[key], below(amounts, key)))
   );
+}
+
+/** What is left of the paths that lead through this key. */
+function below(paths: readonly Path[], key: string): Path[] {
+  return paths.filter(([first]) => first === key || first === '*').map(([, ...rest]) => rest);
 }
 
 function isContainer(value: unknown): value is Record<string, unknown> {
