@@ -66,6 +66,10 @@ export const FoldedTotals = z
     inputTokens: z.int().min(0).describe('Sum of their input tokens.'),
     outputTokens: z.int().min(0).describe('Sum of their output tokens.'),
     costMicroUsd: z.int().min(0).describe('Known cost in millionths of a US dollar.'),
+    costKnown: z
+      .boolean()
+      .optional()
+      .describe('True when the cost of at least one of these runs is known, which may be 0.'),
     lastRunAt: Timestamp.optional().describe('When the newest of these runs was accepted.'),
     periods: z
       .array(

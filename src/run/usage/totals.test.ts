@@ -35,6 +35,15 @@ describe('totalsOf', () => {
     expect(totalsOf(undefined, undefined, [run('a', 1, '0.000000')]).costMicroUsd).toBe(0);
   });
 
+  it.each([
+    ['a known cost of 0', foldInto(undefined, [run('a', 1, '0.000000')]), 0],
+    ['no known cost', foldInto(undefined, [run('a', 1)]), null],
+    ['a cost, in a sum of an earlier version', { runs: 1, inputTokens: 1, outputTokens: 1, costMicroUsd: 5 }, 5],
+    ['0, in a sum of an earlier version', { runs: 1, inputTokens: 1, outputTokens: 1, costMicroUsd: 0 }, null],
+  ])('still knows of removed runs that they had %s', (_what, folded, cost) => {
+    expect(totalsOf(folded, undefined, []).costMicroUsd).toBe(cost);
+  });
+
   it('counts a run that has not reported usage as a run', () => {
     const waiting = { uid: 'a', createdAt: '2026-01-01T00:00:00.000Z', usage: undefined };
     expect(totalsOf(undefined, undefined, [waiting])).toMatchObject({ runs: 1, inputTokens: 0 });

@@ -40,12 +40,9 @@ export function totalsOf(
 ): Totals {
   const skip = new Set(folding);
   const sum = { ...(folded ?? emptyTotals()) };
-  let costKnown = sum.costMicroUsd > 0;
-  for (const run of liveRuns) {
-    if (skip.has(run.uid)) continue;
-    addRun(sum, run);
-    costKnown ||= run.usage?.costUsd !== undefined;
-  }
+  for (const run of liveRuns) if (!skip.has(run.uid)) addRun(sum, run);
+  // Sums of earlier versions do not say whether a cost of 0 is known.
+  const costKnown = sum.costKnown === true || sum.costMicroUsd > 0;
   return {
     runs: sum.runs,
     inputTokens: sum.inputTokens,
@@ -71,6 +68,7 @@ function addRun(sum: FoldedTotals, run: CountedRun): void {
   sum.inputTokens += run.usage?.inputTokens ?? 0;
   sum.outputTokens += run.usage?.outputTokens ?? 0;
   sum.costMicroUsd += parseMicroUsd(run.usage?.costUsd) ?? 0;
+  if (run.usage?.costUsd !== undefined) sum.costKnown = true;
   if (run.countedAt !== undefined && run.usage !== undefined) {
     sum.periods = addToPeriods(sum.periods, run.countedAt, amountOf(run.usage));
   }
