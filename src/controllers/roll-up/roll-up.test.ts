@@ -58,7 +58,7 @@ const OWNERS: [ResourceType<KubeObject & { status?: { folded?: unknown; folding?
     [Workspaces, 'acme'],
   ];
 
-const folderOf = (api: RecordingApi) => new Folder(api, () => Promise.resolve('acme'));
+const folderOf = (api: Pick<RecordingApi, 'get' | 'patch'>) => new Folder(api, () => Promise.resolve('acme'));
 
 async function foldAndRelease(api: RecordingApi, folder: Folder, run: AgentRun): Promise<void> {
   await folder.fold(run, SIGNAL);
@@ -110,6 +110,44 @@ describe('folding one run', () => {
     const boxWrites = api.writes.filter(({ resource }) => resource === 'boxes/status');
     expect(boxWrites.length).toBeLessThanOrEqual(2);
     expect(api.peek(Boxes, 'dev')?.status?.folded?.runs).toBe(50);
+  });
+
+  describe('of a batch', () => {
+    /** Three runs at once; the second one's time is over while the owners are read. */
+    async function foldThree(abort: (signals: AbortController[]) => void) {
+      const api = new RecordingApi();
+      seedOwners(api);
+      const runs = ['ada-1', 'ada-2', 'ada-3'].map((name) => api.seed(AgentRuns, endedRun(name, 1)));
+      const controllers = runs.map(() => new AbortController());
+      const get = api.get.bind(api);
+      let reads = 0;
+      const folder = folderOf({
+        get: (type, ref, options) => {
+          const answer = get(type, ref, options);
+          // The first write takes the first run alone; the others wait for it and go together.
+          if (type.plural === Workspaces.plural && (reads += 1) === 2) abort(controllers);
+          return answer;
+        },
+        patch: api.patch.bind(api),
+      });
+      const results = await Promise.allSettled(
+        runs.map((run, i) => folder.fold(run, controllers[i]?.signal ?? SIGNAL)),
+      );
+      return { api, results: results.map(({ status }) => status) };
+    }
+
+    it('one run that waits no longer fails alone', async () => {
+      const { api, results } = await foldThree(([, second]) => second?.abort(new Error('too late')));
+      expect(results).toEqual(['fulfilled', 'rejected', 'fulfilled']);
+      for (const [type, key] of OWNERS) expect(api.peek(type, key)?.status?.folding).toContain('uid-ada-3');
+    });
+
+    it('nothing goes on when nobody waits any more', async () => {
+      const { api, results } = await foldThree((all) => all.forEach((one) => one.abort(new Error('stopped'))));
+      // The first one had its write already.
+      expect(results).toEqual(['fulfilled', 'rejected', 'rejected']);
+      expect(api.peek(Workspaces, 'acme')?.status?.folding ?? []).not.toContain('uid-ada-3');
+    });
   });
 
   it('counts as done for an owner that is gone or has another UID', async () => {

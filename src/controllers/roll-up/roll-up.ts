@@ -121,12 +121,23 @@ class OwnerQueue {
     private readonly onIdle: () => void,
   ) {}
 
-  add(run: AgentRun, uid: string | undefined, signal: AbortSignal): Promise<void> {
-    const added = new Promise<void>((done, failed) => {
-      this.#waiting.push({ run, uid, signal, done, failed });
-    });
+  /** Rejects when its own signal fires; the others of its batch go on. */
+  async add(run: AgentRun, uid: string | undefined, signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted();
+    const { promise, resolve: done, reject: failed } = Promise.withResolvers<void>();
+    const waiter: Waiter = { run, uid, signal, done, failed };
+    const leave = () => {
+      this.#waiting = this.#waiting.filter((one) => one !== waiter);
+      failed(signal.reason);
+    };
+    signal.addEventListener('abort', leave);
+    this.#waiting.push(waiter);
     if (!this.#working) void this.#work();
-    return added;
+    try {
+      await promise;
+    } finally {
+      signal.removeEventListener('abort', leave);
+    }
   }
 
   async #work(): Promise<void> {
@@ -148,8 +159,26 @@ class OwnerQueue {
   }
 }
 
+/** Goes on for as long as one of them waits. */
 async function foldBatch(api: FoldApi, owner: FoldOwner, batch: readonly Waiter[]): Promise<void> {
-  const signal = AbortSignal.any(batch.map((waiter) => waiter.signal));
+  const allLeft = new AbortController();
+  const leave = () => {
+    if (batch.every(({ signal }) => signal.aborted)) allLeft.abort(batch[0]?.signal.reason);
+  };
+  for (const { signal } of batch) signal.addEventListener('abort', leave);
+  try {
+    await foldUntilWritten(api, owner, batch, allLeft.signal);
+  } finally {
+    for (const { signal } of batch) signal.removeEventListener('abort', leave);
+  }
+}
+
+async function foldUntilWritten(
+  api: FoldApi,
+  owner: FoldOwner,
+  batch: readonly Waiter[],
+  signal: AbortSignal,
+): Promise<void> {
   for (let attempt = 1; ; attempt += 1) {
     try {
       return await foldOnce(api, owner, batch, signal);
