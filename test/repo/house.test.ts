@@ -37,10 +37,12 @@ describe('the repository', () => {
   });
 
   test('exact versions only, so that two installs are the same', () => {
-    const manifest = JSON.parse(readFileSync('package.json', 'utf8')) as Record<string, Record<string, string>>;
-    const ranges = ['dependencies', 'devDependencies', 'optionalDependencies'].flatMap((group) =>
-      Object.entries(manifest[group] ?? {}).filter(([, version]) => !/^\d+\.\d+\.\d+(-[a-z]+\.\d+)?$/.test(version)),
-    );
+    const manifests = tracked
+      .filter((path) => /(^|\/)package\.json$/.test(path))
+      .map((path) => JSON.parse(readFileSync(path, 'utf8')) as Record<string, Record<string, string>>);
+    const groups = ['dependencies', 'devDependencies', 'optionalDependencies'];
+    const versions = manifests.flatMap((manifest) => groups.flatMap((group) => Object.entries(manifest[group] ?? {})));
+    const ranges = versions.filter(([, version]) => !/^\d+\.\d+\.\d+(-[a-z]+\.\d+)?$/.test(version));
     expect(ranges).toEqual([]);
   });
 
