@@ -81,11 +81,6 @@ export function slugFromName(name: string): string {
     .replace(/-+$/, '');
 }
 
-/** sessionId of a run: `spec.sessionId`, else `s-` + the run's name (at most 65 characters). */
-export function sessionIdOf(run: Pick<AgentRun, 'metadata' | 'spec'>): string {
-  return run.spec.sessionId ?? `s-${run.metadata.name}`;
-}
-
 /** When the run was accepted: `spec.createdAt` (milliseconds), else creationTimestamp. */
 export function acceptedAt(run: Pick<AgentRun, 'metadata' | 'spec'>): string {
   return run.spec.createdAt ?? run.metadata.creationTimestamp ?? '1970-01-01T00:00:00Z';

@@ -3,9 +3,10 @@
  * because texts of users may contain characters that PostgreSQL refuses (U+0000, half surrogates): JSON escapes them.
  */
 import type { AgentRun } from '../api/v1alpha1/agent-run.js';
-import { acceptedAt, sessionIdOf } from '../api/names.js';
+import { acceptedAt } from '../api/names.js';
 import { hasInput, messageCount } from '../transcript/said.js';
 import type { ArchiveEntry } from './types.js';
+import { sessionIdOf } from '../run/session/key.js';
 
 export interface RunRow {
   uid: string;

@@ -18,7 +18,7 @@ import type { Job, Pod } from '../kube/core-types.js';
 import { storedInputBytes } from '../run/message.js';
 import { isGitOps } from '../api/gitops.js';
 
-/** Index of runs: `namespace/sessionId`. */
+/** Index of runs: sessionKeyOf. */
 export const RUNS_BY_SESSION = 'session';
 
 /** Index of runs: UID of the run whose agent called them. */

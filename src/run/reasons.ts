@@ -142,7 +142,10 @@ export const RUN_REASONS = {
   NodeLost: { cause: 'The node of the run is gone.', nextStep: 'Start a new run; a run is never repeated by itself.' },
   RunnerFailed: { cause: 'The runner ended without a result.', nextStep: 'Read the logs of the pod; start a new run.' },
   RunnerError: { cause: 'The runner reported an error.', nextStep: 'Read status.message.' },
-  Interrupted: { cause: 'The pod was told to stop before the agent finished.', nextStep: 'Start a new run.' },
+  Interrupted: {
+    cause: 'The pod was told to stop before the agent finished.',
+    nextStep: 'Start a new run; a run is never repeated by itself.',
+  },
   NamespaceTerminating: {
     cause: 'The namespace of the Box is being deleted: the run cannot start or go on there.',
     nextStep: 'Start a new run when the Box is Ready again; the audit log names who deleted the namespace.',

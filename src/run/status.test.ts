@@ -1,6 +1,7 @@
 import { QUEUE_REASONS, RUN_REASONS, isReportedReason } from './reasons.js';
-import { claimedStatus, finishedStatus, formatDuration, isTerminal, phaseOf, queuedStatus } from './status.js';
+import { claimedStatus, finishedStatus, formatDuration, isTerminal, queuedStatus } from './status.js';
 import type { AgentRun } from '../api/v1alpha1/agent-run.js';
+import { phaseOf } from './outcome.js';
 
 const ACCEPTED = '2026-01-01T00:00:00.000Z';
 const NOW = '2026-01-01T00:00:12.340Z';

@@ -4,17 +4,12 @@
  * See docs/architecture.md#run-states.
  */
 import type { Condition } from '../api/v1alpha1/common.js';
-import type { AgentRun, RunPhase } from '../api/v1alpha1/agent-run.js';
+import type { AgentRun } from '../api/v1alpha1/agent-run.js';
 import { findCondition, isTrue, setCondition } from '../api/conditions.js';
-import type { QueueReason, RunReason } from './reasons.js';
+import type { QueueReason } from './reasons.js';
+import { phaseOf, type RunOutcome } from './outcome.js';
 
 export type RunStatus = NonNullable<AgentRun['status']>;
-
-/** How a run ended. */
-export interface RunOutcome {
-  reason: RunReason;
-  message: string;
-}
 
 /** Whether the run has ended; a terminal status never changes again. */
 export function isTerminal(run: Pick<AgentRun, 'status'>): boolean {
@@ -25,12 +20,6 @@ export function isTerminal(run: Pick<AgentRun, 'status'>): boolean {
 /** Whether a pod has claimed the run. */
 export function isClaimed(run: Pick<AgentRun, 'status'>): boolean {
   return run.status?.claim !== undefined;
-}
-
-/** The spec's state of a run that ended for this reason (spec 3). */
-export function phaseOf(reason: string): Exclude<RunPhase, 'running'> {
-  if (reason === 'Completed' || reason === 'StepLimitReached') return 'done';
-  return reason === 'Cancelled' ? 'cancelled' : 'error';
 }
 
 /** Derives phase, reason and message from the conditions. */

@@ -1,5 +1,6 @@
 /** One claimed run from its first model call to the hand-over of its outcome. Every way to stop it is decided here. */
 import type { ClaimAnswer, FinishRequest } from '../protocol/run.js';
+import { outcomeOf } from '../run/outcome.js';
 import type { RunReason } from '../run/reasons.js';
 import type { Clock } from '../runtime/clock.js';
 import { agentTools } from './pod-tools.js';
@@ -61,11 +62,9 @@ interface Stop {
 }
 
 const STOPS: Record<StopReason, string> = {
-  Cancelled: 'The run was cancelled.',
-  DeadlineExceeded:
-    'The run took longer than its limit. Raise bounds.executionSeconds of the Box, or give the agent less to do.',
-  Interrupted:
-    'The pod was told to stop before the agent finished. Start a new run; a run is never repeated by itself.',
+  Cancelled: outcomeOf('Cancelled', 'The run was cancelled.').message,
+  DeadlineExceeded: outcomeOf('DeadlineExceeded', 'The run took longer than its limit.').message,
+  Interrupted: outcomeOf('Interrupted').message,
   RunnerError: 'The gateway did not accept a report of the runner.',
   Refused: 'The gateway refused the runner.',
 };

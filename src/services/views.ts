@@ -9,7 +9,7 @@ import { installMarkOf } from '../api/installing.js';
 import type { InstallMark } from '../api/installing.js';
 import type { ObjectMeta } from '../api/meta.js';
 import { findCondition, isTrue } from '../api/conditions.js';
-import { acceptedAt, boxOfNamespace, sessionIdOf, slugOfChildName, workspaceOfNamespace } from '../api/names.js';
+import { acceptedAt, boxOfNamespace, slugOfChildName, workspaceOfNamespace } from '../api/names.js';
 import { isTerminal } from '../run/status.js';
 import type { AgentMemory } from '../api/v1alpha1/agent-memory.js';
 import type { AgentRun, RunPending, RunPhase, RunUsage } from '../api/v1alpha1/agent-run.js';
@@ -28,6 +28,7 @@ import { sessionTitleOf } from '../run/session/title.js';
 import { storedInputBytes } from '../run/message.js';
 import { isGitOps } from '../api/gitops.js';
 import { plainHostsOf } from '../connectors/mcp-server-rules.js';
+import { sessionIdOf } from '../run/session/key.js';
 
 interface View {
   name: string;

@@ -5,7 +5,8 @@
  */
 import { AgentRuns } from '../../src/api/v1alpha1/agent-run.js';
 import type { AgentRun } from '../../src/api/v1alpha1/agent-run.js';
-import { acceptedAt, sessionIdOf } from '../../src/api/names.js';
+import { acceptedAt } from '../../src/api/names.js';
+import { sessionIdOf } from '../../src/run/session/key.js';
 import { isTerminal } from '../../src/run/status.js';
 import { isNotFound } from '../../src/kube/errors.js';
 import { createInformer } from '../../src/kube/informer.js';

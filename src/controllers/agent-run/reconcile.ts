@@ -3,7 +3,8 @@
  * makes at most one write to the run's status. The gateway writes the claim, usage and the finish; whoever is first wins.
  */
 import { findCondition, isTrue } from '../../api/conditions.js';
-import { QUEUE_REASONS } from '../../run/reasons.js';
+import { outcomeOf, returnText, sentence, waitText } from '../../run/outcome.js';
+import type { FoundOutcome } from '../../run/outcome.js';
 import type { QueueReason } from '../../run/reasons.js';
 import { isClaimed, isTerminal } from '../../run/status.js';
 import type { ResourceType } from '../../api/meta.js';
@@ -22,8 +23,6 @@ import { isUnanswered, lastingFailure } from './admission/job-refusal.js';
 import { Marks } from './marks.js';
 import { isOver, isPodEnded, observe } from './execution/observe.js';
 import type { Decision, MissingKind } from './execution/observe.js';
-import { outcomeOf, sentence } from './execution/outcome.js';
-import type { FoundOutcome } from './execution/outcome.js';
 import { PodRefusals } from './execution/pod-refusals.js';
 import type { RunQueue } from './admission/run-queue.js';
 import { gather, queuedRunOf } from './run-state.js';
@@ -225,9 +224,8 @@ export class RunReconciler {
   ): Promise<ReconcileResult> {
     this.#queue.pause(boxName, 'NoCapacity');
     this.#deps.metrics.returned();
-    const { cause, nextStep } = QUEUE_REASONS.NoCapacity;
     // One that waited for room before may be back for another cause.
-    await this.#wait(run, 'NoCapacity', signal, `${cause} ${message} ${nextStep}`);
+    await this.#wait(run, 'NoCapacity', signal, returnText('NoCapacity', message));
     if (job !== undefined && !job.deleting) await this.#writer.deleteJob(job, signal);
     return {};
   }
@@ -328,8 +326,7 @@ export class RunReconciler {
   /** `details` take the place of what the reason says in general. */
   async #wait(run: RunView, reason: QueueReason, signal: AbortSignal, details?: string): Promise<void> {
     if (waitsFor(run, reason, details)) return;
-    const { cause, nextStep } = QUEUE_REASONS[reason];
-    await this.#writer.queue(run, { reason, message: details ?? `${cause} Next: ${nextStep}` }, signal);
+    await this.#writer.queue(run, { reason, message: details ?? waitText(reason) }, signal);
   }
 
   /** Asks the API server whether a Job, pod or node that the cache does not show is there. */

@@ -5,6 +5,7 @@ import { MAX_STATUS_OUTPUT_BYTES, AgentRuns } from '../../api/v1alpha1/agent-run
 import { acceptedAt } from '../../api/names.js';
 import { admittedStatus, cancellingStatus, finishedStatus, isClaimed, queuedStatus } from '../../run/status.js';
 import type { RunStatus } from '../../run/status.js';
+import type { FoundOutcome } from '../../run/outcome.js';
 import type { QueueReason } from '../../run/reasons.js';
 import { Jobs } from '../../kube/core-types.js';
 import { isConflict, isNotFound } from '../../kube/errors.js';
@@ -14,7 +15,6 @@ import type { Clock } from '../../runtime/clock.js';
 import { refOf } from '../common/finalizer.js';
 import { patchStatus } from '../common/status-patch.js';
 import { TTL_SECONDS_AFTER_FINISHED } from './admission/job.js';
-import type { FoundOutcome } from './execution/outcome.js';
 import { agentUidOf, isCounted } from './views.js';
 import type { JobView, RunView } from './views.js';
 

@@ -6,6 +6,8 @@ import { parseGrant, type Grant } from '../../run/usage/budget.js';
 import { ANNOTATION_BUDGET, FINALIZER_FOLD, LABEL_AGENT, LABEL_RUN } from '../../api/labels.js';
 import { slimMeta } from '../../api/meta.js';
 import { callersOf } from '../../api/names.js';
+import { disruptionOf } from '../../run/disruption.js';
+import type { Disruption } from '../../run/disruption.js';
 import { isTerminal } from '../../run/status.js';
 import { AgentRuns, MAX_INLINE_MESSAGE_BYTES } from '../../api/v1alpha1/agent-run.js';
 import type { AgentRun } from '../../api/v1alpha1/agent-run.js';
@@ -150,7 +152,7 @@ export interface ContainerView {
   terminated: { exitCode: number; reason: string; message: string } | undefined;
 }
 
-export interface PodView {
+export interface PodView extends Disruption {
   uid: string;
   name: string;
   namespace: string;
@@ -161,8 +163,6 @@ export interface PodView {
   /** When the pod must be gone (it contains the grace period); undefined unless it is being deleted. */
   deletionAt: number | undefined;
   phase: string;
-  reason: string | undefined;
-  message: string | undefined;
   /** The node that was chosen; undefined before. */
   node: string | undefined;
   /** Whether the node has made the pod's sandbox (network, runtime, volumes); undefined when it does not say. */
@@ -171,8 +171,6 @@ export interface PodView {
   scheduledAt: number | undefined;
   /** What the scheduler says while it finds no node. */
   unschedulable: string | undefined;
-  /** Reason of the condition DisruptionTarget, for example EvictionByEvictionAPI. */
-  disruption: string | undefined;
   runner: ContainerView;
   tools: ContainerView;
 }
@@ -180,7 +178,6 @@ export interface PodView {
 export function projectPod(pod: Pod): PodView {
   const condition = (type: string) => pod.status?.conditions?.find((one) => one.type === type);
   const scheduled = condition('PodScheduled');
-  const disrupted = condition('DisruptionTarget');
   const sandbox = condition('PodReadyToStartContainers');
   const noNode = scheduled?.status === 'False' && scheduled.reason === 'Unschedulable';
   return {
@@ -192,13 +189,11 @@ export function projectPod(pod: Pod): PodView {
     createdAt: Date.parse(pod.metadata.creationTimestamp ?? ''),
     deletionAt: timeOf(pod.metadata.deletionTimestamp),
     phase: pod.status?.phase ?? 'Pending',
-    reason: pod.status?.reason,
-    message: pod.status?.message,
+    ...disruptionOf(pod),
     node: pod.spec.nodeName,
     sandbox: sandbox === undefined ? undefined : sandbox.status === 'True',
     scheduledAt: scheduled?.status === 'True' ? timeOf(scheduled.lastTransitionTime) : undefined,
     unschedulable: noNode ? (scheduled.message ?? 'no node can take the pod') : undefined,
-    disruption: disrupted?.status === 'True' ? disrupted.reason : undefined,
     runner: containerView(pod.status?.containerStatuses, RUNNER_CONTAINER),
     tools: containerView(pod.status?.initContainerStatuses, TOOLS_CONTAINER),
   };

@@ -8,7 +8,7 @@ import { Agents } from '../../api/v1alpha1/agent.js';
 import { installMarkOf } from '../../api/installing.js';
 import { objectKey } from '../../api/meta.js';
 import type { ResourceType } from '../../api/meta.js';
-import { KEPT_REASONS } from '../../run/reasons.js';
+import { keptText } from '../../run/outcome.js';
 import type { Box } from '../../api/v1alpha1/box.js';
 import type { Workspace } from '../../api/v1alpha1/workspace.js';
 import { ArchiveUnavailableError } from '../../archive/types.js';
@@ -205,8 +205,7 @@ async function purgeArchive({ archive, clock }: AgentDependencies, draft: AgentV
     return true;
   } catch (error) {
     if (!(error instanceof ArchiveUnavailableError)) throw error;
-    const { cause, nextStep } = KEPT_REASONS.ArchiveUnavailable;
-    setReady(draft, { reason: 'ArchiveUnavailable', message: `${cause} ${nextStep}` }, clock);
+    setReady(draft, { reason: 'ArchiveUnavailable', message: keptText('ArchiveUnavailable') }, clock);
     return false;
   }
 }

@@ -5,7 +5,7 @@
  */
 import { setCondition } from '../../api/conditions.js';
 import { objectKey } from '../../api/meta.js';
-import { KEPT_REASONS } from '../../run/reasons.js';
+import { keptText } from '../../run/outcome.js';
 import { isTerminal } from '../../run/status.js';
 import { AgentRuns } from '../../api/v1alpha1/agent-run.js';
 import type { ArchiveMetrics } from '../../archive/metrics.js';
@@ -38,14 +38,12 @@ const WORKERS = 4;
 /** How long a run waits for the next try. */
 const RETRY_MS = 10_000;
 
-const { cause, nextStep } = KEPT_REASONS.ArchiveUnavailable;
-
 /** On a run that is kept although it was deleted. */
 const NOT_ARCHIVED = {
   type: 'Archived',
   status: 'False',
   reason: 'ArchiveUnavailable',
-  message: `${cause} ${nextStep}`,
+  message: keptText('ArchiveUnavailable'),
 } as const;
 
 export interface ArchiveControllers {

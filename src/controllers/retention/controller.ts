@@ -1,4 +1,8 @@
-/** Retention: looks at all finished runs from time to time, and sooner when many have ended. Caches only. */
+/**
+ * Retention: looks at all finished runs from time to time, and sooner when many have ended. Caches only. It plans (plan.ts)
+ * and begins their removal (remove.ts); src/controllers/agent-run/settlement/settle.ts ends it and tells the whole sequence.
+ * See docs/architecture.md#removing-a-run.
+ */
 import { isTerminal } from '../../run/status.js';
 import type { Cache, KubeApi } from '../../kube/types.js';
 import type { Logger } from '../../observability/logger.js';

@@ -1,6 +1,7 @@
 /**
- * The writes of retention. Chunks and Job are deleted before their run: the garbage collector is slow and only the backstop.
- * The run itself goes through its finalizer, so that it is counted before it is gone.
+ * The writes of retention, which begins the removal of a finished run; src/controllers/agent-run/settlement/settle.ts ends it
+ * and tells the whole sequence. Chunks and Job are deleted before their run: the garbage collector is slow and only the
+ * backstop. The run itself goes through its finalizer, so that it is counted before it is gone.
  */
 import { chunkName } from '../../api/names.js';
 import { objectKey } from '../../api/meta.js';

@@ -1,11 +1,12 @@
 /** The answer to a claim, made from what was gathered: pure. */
-import { originOf, sessionIdOf } from '../../api/names.js';
+import { originOf } from '../../api/names.js';
 import type { AgentRun } from '../../api/v1alpha1/agent-run.js';
 import { PROTOCOL_VERSION, type ClaimAnswer } from '../../protocol/run.js';
 import { defaultModelOf, findModel } from '../../models/catalog.js';
 import { isProvider, PROVIDER_APIS } from '../providers/providers.js';
 import type { AgentView, BoxView } from '../views.js';
 import type { ClaimInput } from './claim-inputs.js';
+import { sessionIdOf } from '../../run/session/key.js';
 
 /** Steps of a run whose agent names no limit (spec 2, stepLimit). */
 const DEFAULT_STEP_LIMIT = 50;

@@ -1,6 +1,6 @@
 /** What a run needs to start, read from caches; a live GET only for what a cache does not have. */
 import { boxOfNamespace } from '../../api/names.js';
-import type { RunOutcome } from '../../run/status.js';
+import { outcomeOf, type RunOutcome } from '../../run/outcome.js';
 import { Agents } from '../../api/v1alpha1/agent.js';
 import type { AgentRun } from '../../api/v1alpha1/agent-run.js';
 import { Boxes } from '../../api/v1alpha1/box.js';
@@ -17,6 +17,7 @@ import { historyOf } from '../../run/session/history.js';
 import { hasOpenCall, resumeOf, type Resume } from '../../run/session/resume.js';
 import { DamagedInputError, messageOf } from '../../run/message.js';
 import type { RunStore } from './run-store.js';
+import { startsUntrusted } from '../../run/trust.js';
 
 export interface ClaimInput {
   agent: AgentView;
@@ -65,12 +66,7 @@ export class ClaimInputs {
     const earlier = await EarlierRuns.of(this.#options, run, { scope, previousRun });
     const { previous } = earlier;
     const pending = previous?.status?.pending;
-    const untrusted =
-      run.spec.trigger?.origin === 'trigger' ||
-      run.spec.parent?.untrusted === true ||
-      previous?.status?.untrusted === true ||
-      // Nobody can tell now.
-      (previous === undefined && earlier.isIncomplete);
+    const untrusted = startsUntrusted({ run, previous, isIncomplete: earlier.isIncomplete });
     const approvedBefore = previous?.status?.approvals?.always ?? [];
     const history = await historyOf(earlier, pending?.callId);
     const input = { agent, box, message, history, untrusted, approvedBefore };
@@ -125,6 +121,6 @@ export class ClaimInputs {
   }
 }
 
-function refuse(reason: RunOutcome['reason'], message: string): RunRefusedError {
-  return new RunRefusedError({ reason, message });
+function refuse(reason: RunOutcome['reason'], what: string): RunRefusedError {
+  return new RunRefusedError(outcomeOf(reason, what));
 }

@@ -211,7 +211,11 @@ test.each([
 });
 
 test.each([
-  ['AgentNotFound', {}, 'There is no Agent nobody in namespace bw-lab.'],
+  [
+    'AgentNotFound',
+    {},
+    'There is no Agent nobody in namespace bw-lab. Check spec.agent; create the agent, then a new run.',
+  ],
   ['AgentDeleted', { agentUid: 'uid-old' }, 'Agent nobody was deleted before the run started.'],
 ])('a run without its agent ends as %s', async (reason, spec, message) => {
   const world = new GatewayWorld();

@@ -2,7 +2,6 @@
  * The runs of a session before a run, wherever they are: in the cluster, or in the archive after retention removed them.
  * An archive that cannot be reached never holds up a run: it then begins without the runs that are only there.
  */
-import { sessionIdOf } from '../../api/names.js';
 import type { AgentRun } from '../../api/v1alpha1/agent-run.js';
 import { ArchiveUnavailableError } from '../../archive/types.js';
 import type { ArchiveReader, ArchiveScope } from '../../archive/types.js';
@@ -12,8 +11,10 @@ import { withTimeout } from '../../runtime/with-timeout.js';
 import { collect, readTranscript } from '../../transcript/chunk-store.js';
 import type { Transcript } from '../../transcript/chunk-store.js';
 import { orMissing } from '../errors.js';
-import { MAX_HISTORY_RUNS, claimOrder } from '../../run/session/history.js';
+import { MAX_HISTORY_RUNS } from '../../run/session/history.js';
 import type { RunStore } from './run-store.js';
+import { sessionIdOf } from '../../run/session/key.js';
+import { previousRunOf } from '../../run/session/order.js';
 
 /** One read of the archive; the runner waits for its claim meanwhile. */
 const ARCHIVE_READ_MS = 5_000;
@@ -52,8 +53,7 @@ export class EarlierRuns {
     const archived = await readArchived({ deps, run, scope, inCluster });
     const known = [...inCluster, ...(named === undefined ? [] : [named])];
     const runs = uniqueClaimed(run, [...known, ...(archived ?? [])]);
-    const latest = runs.toSorted((a, b) => (claimOrder(a) < claimOrder(b) ? 1 : -1))[0];
-    const earlier = new EarlierRuns(deps, scope, runs, named ?? latest);
+    const earlier = new EarlierRuns(deps, scope, runs, named ?? previousRunOf(run, runs));
     earlier.#incomplete = archived === undefined;
     return earlier;
   }

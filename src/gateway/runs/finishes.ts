@@ -1,8 +1,9 @@
 /** The end of a run as the gateway writes it: reported by the runner, refused at the claim, or silent for too long. */
-import { evictionBy } from '../../run/disruption.js';
+import { disruptionOf, outcomeOfDisruption } from '../../run/disruption.js';
 import { acceptedAt } from '../../api/names.js';
-import { RUN_REASONS, isReportedReason } from '../../run/reasons.js';
-import { finishedStatus, isTerminal, phaseOf, type RunOutcome, type RunStatus } from '../../run/status.js';
+import { isReportedReason } from '../../run/reasons.js';
+import { outcomeOf, type RunOutcome, phaseOf } from '../../run/outcome.js';
+import { finishedStatus, isTerminal, type RunStatus } from '../../run/status.js';
 import { MAX_STATUS_OUTPUT_BYTES, type AgentRun, type RunPhase } from '../../api/v1alpha1/agent-run.js';
 import { Pods } from '../../kube/core-types.js';
 import type { KubeApi } from '../../kube/types.js';
@@ -16,7 +17,7 @@ import { GatewayError, runEnded, tryAgain } from '../errors.js';
 import type { KeyedLock } from '../keyed-lock.js';
 import type { GatewayMetrics } from '../metrics.js';
 import { NO_USAGE } from '../../run/usage/usage.js';
-import { pendingStatus } from './pending-status.js';
+import { pendingStatus } from '../../run/pending.js';
 import type { Pinning } from './ownership.js';
 import type { RunStore } from './run-store.js';
 import { logFields, transcriptOf, withUsage, type ServedRun, type ServedRuns } from './served-runs.js';
@@ -55,7 +56,7 @@ export class RunFinisher {
       served.call?.abort();
       await this.#closeLog(served, request);
       const more = { ...outputOf(request.outcome.output), ...pendingStatus(request.outcome) };
-      return { phase: await this.#end(served, await this.#explained(identity, outcomeOf(request)), more) };
+      return { phase: await this.#end(served, await this.#explained(identity, reportedOutcome(request)), more) };
     });
   }
 
@@ -65,10 +66,9 @@ export class RunFinisher {
     await lock.run(served.uid, async () => {
       if (clock.monotonic() - served.heardAt < boundSeconds * 1000) return;
       const what = `The run sent nothing for ${boundSeconds} seconds (spec.bounds.heartbeatSeconds of its Box).`;
-      const message = `${what} ${RUN_REASONS.HeartbeatLost.nextStep}`;
       served.call?.abort();
       await this.#options.served.logOf(served, store.get(served.ref));
-      await this.#end(served, { reason: 'HeartbeatLost', message }, {});
+      await this.#end(served, outcomeOf('HeartbeatLost', what), {});
     });
   }
 
@@ -128,11 +128,8 @@ export class RunFinisher {
     if (outcome.reason !== 'Interrupted') return outcome;
     const { api, log } = this.#options;
     try {
-      const { metadata, status } = await api.get(Pods, { namespace, name: podName });
-      const disrupted = status?.conditions?.find(({ type }) => type === 'DisruptionTarget');
-      if (metadata.uid !== podUid || disrupted?.status !== 'True') return outcome;
-      const { cause, nextStep } = RUN_REASONS.Evicted;
-      return { reason: 'Evicted', message: `${evictionBy(disrupted.reason ?? '') ?? cause} ${nextStep}` };
+      const pod = await api.get(Pods, { namespace, name: podName });
+      return (pod.metadata.uid === podUid && outcomeOfDisruption(disruptionOf(pod), 'told us')) || outcome;
     } catch (error) {
       log.debug({ err: error, namespace, pod: podName }, 'why a pod is told to stop could not be read');
       return outcome;
@@ -189,7 +186,7 @@ function endedPhase(run: AgentRun): FinishAnswer['phase'] {
   return phase;
 }
 
-function outcomeOf({ outcome: { reason, message } }: FinishRequest): RunOutcome {
+function reportedOutcome({ outcome: { reason, message } }: FinishRequest): RunOutcome {
   if (isReportedReason(reason)) return { reason, message: cutUtf8(redact(message), 1024) };
   return { reason: 'RunnerError', message: 'The runner reported an outcome that is not known.' };
 }

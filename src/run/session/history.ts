@@ -1,7 +1,11 @@
-/** The conversation before a run: messages of the earlier runs of its session, oldest first. */
+/**
+ * The session history: what a run is told of the conversation before it. The rule stands here; where the earlier runs and
+ * their transcripts come from, cluster or archive, is src/gateway/runs/earlier-runs.ts.
+ */
 import type { AgentRun } from '../../api/v1alpha1/agent-run.js';
 import type { RunEvent, TranscriptMessage } from '../../protocol/run.js';
 import type { Transcript } from '../../transcript/chunk-store.js';
+import { claimOrder } from './order.js';
 
 export const MAX_HISTORY_BYTES = 1024 * 1024;
 export const MAX_HISTORY_RUNS = 50;
@@ -82,11 +86,6 @@ function chainOf(previous: AgentRun, others: readonly AgentRun[]): AgentRun[] {
     .filter((other) => claimOrder(other) < claimOrder(previous))
     .sort((a, b) => (claimOrder(a) < claimOrder(b) ? 1 : -1));
   return [previous, ...before].slice(0, MAX_HISTORY_RUNS);
-}
-
-/** Orders claimed runs as strings. */
-export function claimOrder(run: AgentRun): string {
-  return `${run.status?.claim?.at ?? ''} ${run.metadata.name}`;
 }
 
 function messagesOf(events: readonly RunEvent[]): TranscriptMessage[] {

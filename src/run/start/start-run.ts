@@ -6,7 +6,7 @@ import { createHash } from 'node:crypto';
 import { gzipSync } from 'node:zlib';
 import { ANNOTATION_REQUESTED_BY, FINALIZER_FOLD, LABEL_AGENT } from '../../api/labels.js';
 import { API_VERSION } from '../../api/define-resource.js';
-import { acceptedAt, boxNamespace, sessionIdOf } from '../../api/names.js';
+import { acceptedAt, boxNamespace } from '../../api/names.js';
 import type { AgentRef } from '../../api/names.js';
 import { newRunName } from '../../api/ulid.js';
 import { AgentRuns, MAX_INLINE_MESSAGE_BYTES, MAX_MESSAGE_BYTES } from '../../api/v1alpha1/agent-run.js';
@@ -19,6 +19,7 @@ import { withTimeout } from '../../runtime/with-timeout.js';
 import type { CreateEnd, ReserveRun } from './own-runs.js';
 import { sessionTitleOf } from '../session/title.js';
 import { storedInputBytes } from '../message.js';
+import { sessionIdOf } from '../session/key.js';
 
 /** How long a caller waits for the acknowledgement of a run (spec 8). */
 export const ACKNOWLEDGE_MS = 15_000;

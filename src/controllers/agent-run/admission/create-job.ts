@@ -11,8 +11,8 @@ import { refusalOf } from './job-refusal.js';
 import type { JobRefusal } from './job-refusal.js';
 import type { RunState } from '../run-state.js';
 import { BY_SESSION } from '../views.js';
-import type { RunView } from '../views.js';
 import { sessionKeyOf } from '../../../run/session/key.js';
+import { previousRunOf } from '../../../run/session/order.js';
 
 export type CreateResult =
   | { result: 'created' }
@@ -33,7 +33,7 @@ export async function createJob(
   const empty = run.spec.parent?.waits === true ? undefined : deps.budgets?.empty.expectRoom(run);
   if (empty !== undefined) return { result: 'no-budget', message: describeEmpty(empty) };
   const settings = await deps.jobSettings(signal);
-  const previousRun = previousRunOf(run, deps.caches.runs.byIndex(BY_SESSION, sessionKeyOf(run)));
+  const previousRun = previousRunOf(run, deps.caches.runs.byIndex(BY_SESSION, sessionKeyOf(run)))?.metadata.name;
   const grant = deps.budgets?.admit(run);
   const claimName = volume.use === 'claim' ? volume.claimName : undefined;
   const hostUsers = hostUsersOf(box.spec, deps.caches.nodes.values());
@@ -47,15 +47,4 @@ export async function createJob(
     const existing = await deps.api.get(Jobs, ref, { signal });
     return { result: ownedBy(existing, uid) ? 'created' : 'other-job' };
   }
-}
-
-/** The run of the session that was claimed last: its transcript goes on in this one. */
-export function previousRunOf(run: RunView, session: readonly RunView[]): string | undefined {
-  let latest: { name: string; at: number } | undefined;
-  for (const other of session) {
-    const at = Date.parse(other.status?.claim?.at ?? '');
-    if (other.metadata.name === run.metadata.name || Number.isNaN(at)) continue;
-    if (latest === undefined || at > latest.at) latest = { name: other.metadata.name, at };
-  }
-  return latest?.name;
 }

@@ -4,9 +4,10 @@
  * change of the leader such a pod counts as deleted.
  */
 import type { CacheChange } from '../../../kube/types.js';
+import type { Disruption } from '../../../run/disruption.js';
 import type { PodView } from '../views.js';
 
-export type DisruptedPod = Pick<PodView, 'uid' | 'reason' | 'disruption' | 'message'>;
+export type DisruptedPod = Disruption & Pick<PodView, 'uid'>;
 
 export class DisruptedPods {
   /** By key of the run; the latest. */

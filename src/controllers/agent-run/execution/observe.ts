@@ -6,11 +6,11 @@
  */
 import type { Box } from '../../../api/v1alpha1/box.js';
 import { isClaimed } from '../../../run/status.js';
-import type { RunOutcome } from '../../../run/status.js';
+import { outcomeOf, sentence } from '../../../run/outcome.js';
+import type { FoundOutcome, RunOutcome } from '../../../run/outcome.js';
 import { executionSecondsOf } from './execution-limit.js';
 import type { DisruptedPod } from './disrupted-pods.js';
-import { outcomeOf, outcomeOfLostPod, reportedOutcome, sentence } from './outcome.js';
-import type { FoundOutcome } from './outcome.js';
+import { outcomeOfLostPod, reportedOutcome } from './pod-outcome.js';
 import type { JobView, NodeView, PodView, RunView } from '../views.js';
 import { isQuotaRefusal } from './warnings.js';
 

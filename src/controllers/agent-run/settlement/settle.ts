@@ -1,4 +1,12 @@
-/** What is left to do after the end of a run: its Job goes, its usage is closed, and a deleted run is counted and released. */
+/**
+ * What is left to do after the end of a run: its Job goes, its usage is closed, and a deleted run is counted and released.
+ *
+ * Who removes a finished run: retention (src/controllers/retention) plans it, stores it in the archive, deletes chunks, Job
+ * and then the run, which its finalizer still holds; a person may begin with deleting the run. From there on it is settled
+ * here, each step after the one before: the Job goes, usage is closed, the archive has the run, its schedule has noted the
+ * tick, roll-up counts it, and the finalizer is released.
+ * See docs/architecture.md#removing-a-run.
+ */
 import { isReportedReason } from '../../../run/reasons.js';
 import { isClaimed } from '../../../run/status.js';
 import type { ReconcileResult } from '../../../runtime/controller.js';

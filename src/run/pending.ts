@@ -5,9 +5,9 @@ import {
   MAX_PENDING_INPUT_BYTES,
   MAX_PENDING_TEXT_BYTES,
   type AgentRun,
-} from '../../api/v1alpha1/agent-run.js';
-import type { FinishRequest } from '../../protocol/run.js';
-import { cutUtf8 } from '../../transcript/text.js';
+} from '../api/v1alpha1/agent-run.js';
+import type { FinishRequest } from '../protocol/run.js';
+import { cutUtf8 } from '../transcript/text.js';
 
 const MAX_NAME_BYTES = 128;
 

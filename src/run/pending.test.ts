@@ -1,4 +1,4 @@
-import { pendingStatus } from './pending-status.js';
+import { pendingStatus } from './pending.js';
 
 const outcome = { reason: 'Completed', message: '', output: null };
 const question = { kind: 'question' as const, text: 'Which?', callId: 'c1' };
