@@ -40,7 +40,7 @@ export const ChartValues = z.strictObject({
   gateway: z.strictObject({
     replicas,
     resources: Resources,
-    modelCredentialsSecret: z.string().describe('Secret of the release namespace with the keys of model vendors.'),
+    modelCredentialsSecret: z.string().describe('Secret of the release namespace with the keys of model providers.'),
     modelBaseUrls: z
       .partialRecord(Provider.exclude(['boxwright']), z.string().regex(/^https?:\/\/[^\s?#@]+$/))
       .describe('Base URLs of vendors that differ from their own.'),

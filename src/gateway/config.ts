@@ -54,7 +54,7 @@ export const GatewayConfig = z.object({
   modelCredentialsSecret: z
     .string()
     .optional()
-    .describe('Secret of the installation with the keys of model vendors, for Boxes that name none of their own.'),
+    .describe('Secret of the installation with the keys of model providers, for Boxes that name none of their own.'),
   modelBaseUrls: z
     .string()
     .default('{}')

@@ -197,7 +197,7 @@ export const RunBudget = z
       .int()
       .min(0)
       .optional()
-      .describe('How often the gateway gave back what was not used, which makes earlier grants void.'),
+      .describe('How often the gateway returned what was not used, which makes earlier grants void.'),
   })
   .describe('What the budgets of agent, Box and Workspace leave to the run.');
 export type RunBudget = z.output<typeof RunBudget>;

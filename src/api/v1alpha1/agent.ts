@@ -61,7 +61,7 @@ export const AgentSpec = z.object({
   name: z.string().min(1).max(128).describe('Name of the agent as people see it.'),
   description: z.string().max(1024).default('').describe('One line about the agent.'),
   soul: z.string().max(65_536).default('').describe('Instructions of the agent: the system prompt, in markdown.'),
-  provider: Provider.default('boxwright').describe('Model vendor; `boxwright` is what the Box configures.'),
+  provider: Provider.default('boxwright').describe('Whose model it is; `boxwright` is what the Box configures.'),
   model: z.string().max(128).optional().describe('Model of the provider; its default when absent.'),
   temperature: z.number().min(0).max(2).optional().describe("Sampling temperature; the model's default when absent."),
   stepLimit: z.int().min(1).max(500).optional().describe('Most tool-calling steps in one run; 50 when absent.'),

@@ -42,7 +42,7 @@ const vendorAddress = (example: string) =>
     .optional()
     .describe('Address at which this Box reaches the provider.');
 
-/** Where the vendors are for one Box: a private endpoint, or a proxy that all calls must take. */
+/** Where the providers are for one Box: a private endpoint, or a proxy that all calls must take. */
 export const VendorAddresses = z
   .object({
     anthropic: vendorAddress('https://llm-proxy.example.com/anthropic/v1'),
@@ -53,7 +53,7 @@ export const VendorAddresses = z
     deepseek: vendorAddress('https://llm-proxy.example.com/deepseek/v1'),
   })
   .describe(
-    "Vendors that this Box reaches at another address than the installation does. They are shown a key of `credentialsSecret` alone: the installation's own key never goes to an address of a Box.",
+    "Providers that this Box reaches at another address than the installation does. They are shown a key of `credentialsSecret` alone: the installation's own key never goes to an address of a Box.",
   );
 
 export const ModelEndpoint = z
@@ -137,7 +137,7 @@ export const BoxSpec = z.object({
     .max(253)
     .optional()
     .describe(
-      "Secret in the namespace of the Box with the keys of model vendors (ANTHROPIC_API_KEY, OPENAI_API_KEY, GOOGLE_API_KEY, MISTRAL_API_KEY, XAI_API_KEY, DEEPSEEK_API_KEY), labelled boxwright.dev/credential=true; the installation's own when absent.",
+      "Secret in the namespace of the Box with the keys of model providers (ANTHROPIC_API_KEY, OPENAI_API_KEY, GOOGLE_API_KEY, MISTRAL_API_KEY, XAI_API_KEY, DEEPSEEK_API_KEY), labelled boxwright.dev/credential=true; the installation's own when absent.",
     ),
   maxRunning: z
     .int()

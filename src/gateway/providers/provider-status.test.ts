@@ -141,7 +141,7 @@ test('what cannot be read is told to nobody, logged without values and tried aga
   world.api.failNext({ verb: 'get', resource: 'secrets', error: apiError(403, 'Forbidden') });
   await world.start();
   expect(world.status()?.availableProviders).toBeUndefined();
-  expect(world.logged).toEqual([expect.stringContaining('keys of model vendors of a Box could not be looked at')]);
+  expect(world.logged).toEqual([expect.stringContaining('keys of model providers of a Box could not be looked at')]);
   await world.clock.advance(RECHECK_MS);
   expect(world.status()?.availableProviders).toEqual(['openai']);
   expect(world.logged.join()).not.toContain('sk-value');

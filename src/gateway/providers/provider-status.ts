@@ -62,7 +62,7 @@ export function createProviderStatus(deps: ProviderStatusDeps): Runnable {
         }
       };
     },
-    failure: 'keys of model vendors of a Box could not be looked at',
+    failure: 'keys of model providers of a Box could not be looked at',
   });
 }
 
