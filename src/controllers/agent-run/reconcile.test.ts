@@ -599,6 +599,22 @@ describe('a working run', () => {
     expect(world.run().status).toMatchObject({ phase: 'done', reason: 'Completed' });
   });
 
+  it('begins its grace anew when it left the cache meanwhile', async () => {
+    const world = new RunWorld();
+    await working(world);
+    world.api.vanish(Pods, `${NAMESPACE}/ada-1-abcde`);
+    await world.settle();
+    const run = world.run();
+    world.api.vanish(AgentRuns, KEY);
+    await world.pass(10);
+    world.api.seed(AgentRuns, run);
+    await world.settle();
+    await world.pass(10);
+    expect(world.run().status?.phase).toBe('running');
+    await world.pass(5);
+    expect(world.run().status?.reason).toBe('PodDeleted');
+  });
+
   it('loses against a finish that was written at the same time', async () => {
     const world = new RunWorld();
     await working(world);

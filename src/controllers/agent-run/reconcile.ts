@@ -88,11 +88,12 @@ export class RunReconciler {
   async reconcile(key: string, signal: AbortSignal): Promise<ReconcileResult | void> {
     this.#queue.update(key, queuedRunOf(this.#deps.caches, key));
     const state = gather(this.#deps.caches, key);
-    if (state === undefined) return this.#disrupted.forget(key);
+    if (state === undefined) {
+      this.#forget(key);
+      return this.#settler.forget(key);
+    }
     if (isTerminal(state.run)) {
-      this.#disrupted.forget(key);
-      this.#marks.forget(state.uid);
-      this.#refusals.forget(state.uid);
+      this.#forget(key);
       return await this.#settler.settle(state, signal);
     }
     if (state.run.metadata.deletionTimestamp !== undefined) {
@@ -109,9 +110,16 @@ export class RunReconciler {
     return (await this.#requireAgent(state, signal)) ?? (await this.#admit(state, signal));
   }
 
+  /** What was noted while the run waited and worked. */
+  #forget(key: string): void {
+    this.#disrupted.forget(key);
+    this.#marks.forget(key);
+    this.#refusals.forget(key);
+  }
+
   /** A Job is there, or was: every bound of a working run. */
   async #observe(state: RunState, signal: AbortSignal): Promise<ReconcileResult | void> {
-    const { run, job, pod, node, volume, terminating, uid } = state;
+    const { run, job, pod, node, volume, terminating } = state;
     const nodeGone = pod?.node !== undefined && node === undefined && !isPodEnded(pod);
     const decision = observe({
       run,
@@ -125,8 +133,8 @@ export class RunReconciler {
       podRefusal: await this.#podRefusal(state, signal),
       elapsed: {
         cancelling: this.#cancelling(state),
-        ended: this.#marks.elapsed(uid, 'ended', isOver(pod, run, job)),
-        nodeGone: this.#marks.elapsed(uid, 'node-gone', nodeGone),
+        ended: this.#marks.elapsed(state, 'ended', isOver(pod, run, job)),
+        nodeGone: this.#marks.elapsed(state, 'node-gone', nodeGone),
       },
       now: this.#deps.clock.now(),
     });
@@ -134,20 +142,21 @@ export class RunReconciler {
   }
 
   /** How long the run is being cancelled: since the status says so, or since this process saw it. */
-  #cancelling({ run, uid }: RunState): number {
-    const seen = this.#marks.elapsed(uid, 'cancelling', run.spec.cancelRequested === true);
+  #cancelling(state: RunState): number {
+    const { run } = state;
+    const seen = this.#marks.elapsed(state, 'cancelling', run.spec.cancelRequested === true);
     const noted = findCondition(run.status?.conditions, 'Cancelling');
     if (noted === undefined) return seen;
     return Math.max(seen, this.#deps.clock.now() - Date.parse(noted.lastTransitionTime));
   }
 
-  async #podRefusal({ run, job, pod, box, uid }: RunState, signal: AbortSignal): Promise<string | undefined> {
+  async #podRefusal({ run, job, pod, box, key }: RunState, signal: AbortSignal): Promise<string | undefined> {
     if (job === undefined || job.suspended || job.ended !== undefined || pod !== undefined || isClaimed(run)) {
       return undefined;
     }
     const { podCreatedSeconds } = (box ?? WITHOUT_BOX).spec.bounds;
     const ageMs = this.#deps.clock.now() - job.activeSince;
-    return await this.#refusals.of({ uid, job, ageMs, boundMs: podCreatedSeconds * 1000 }, signal);
+    return await this.#refusals.of({ key, job, ageMs, boundMs: podCreatedSeconds * 1000 }, signal);
   }
 
   async #act(state: RunState, decision: Decision, signal: AbortSignal): Promise<ReconcileResult | void> {
@@ -264,11 +273,12 @@ export class RunReconciler {
   }
 
   /** The reason, written once: a limit in the place of another one is no news before it has stood for a while. */
-  async #waitForTurn({ run, uid }: RunState, reason: QueueReason, signal: AbortSignal): Promise<ReconcileResult> {
+  async #waitForTurn(state: RunState, reason: QueueReason, signal: AbortSignal): Promise<ReconcileResult> {
+    const { run } = state;
     const queued = findCondition(run.status?.conditions, 'Queued');
     const says = queued?.status === 'True' ? queued.reason : '';
     const isOther = says !== reason && LIMITS.has(says) && LIMITS.has(reason);
-    const stood = this.#marks.elapsed(uid, 'other-limit', isOther);
+    const stood = this.#marks.elapsed(state, 'other-limit', isOther);
     if (isOther && stood < OTHER_LIMIT_SHOWN_MS) return { requeueAfterMs: OTHER_LIMIT_SHOWN_MS - stood };
     await this.#wait(run, reason, signal);
     return {};
@@ -311,11 +321,11 @@ export class RunReconciler {
   async #createJob(state: RunState, signal: AbortSignal): Promise<CreateResult> {
     try {
       const created = await createJob(this.#deps, state, signal);
-      this.#marks.elapsed(state.uid, 'not-created', false);
+      this.#marks.elapsed(state, 'not-created', false);
       return created;
     } catch (error) {
       const message = lastingFailure(error);
-      const failing = this.#marks.elapsed(state.uid, 'not-created', message !== undefined);
+      const failing = this.#marks.elapsed(state, 'not-created', message !== undefined);
       if (message === undefined || failing < NOT_CREATED_SHOWN_MS) throw error;
       if (!isUnanswered(error)) return { result: 'refused', reason: 'JobNotCreated', message };
       await this.#wait(state.run, 'JobNotCreated', signal, message);

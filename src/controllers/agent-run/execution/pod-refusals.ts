@@ -12,8 +12,8 @@ interface Asked {
 }
 
 export interface WaitingJob {
-  /** UID of the run. */
-  uid: string;
+  /** Of the run: namespace/name. */
+  key: string;
   job: JobView;
   /** Milliseconds without a pod, and those after which the Job is given up. */
   ageMs: number;
@@ -26,18 +26,18 @@ export class PodRefusals {
   constructor(private readonly api: Pick<KubeApi, 'list'>) {}
 
   /** What Kubernetes said; undefined before it is time to ask, or when it said nothing. */
-  async of({ uid, job, ageMs, boundMs }: WaitingJob, signal: AbortSignal): Promise<string | undefined> {
+  async of({ key, job, ageMs, boundMs }: WaitingJob, signal: AbortSignal): Promise<string | undefined> {
     if (ageMs < NO_POD_LOOK_MS) return undefined;
-    const known = this.#asked.get(uid);
+    const known = this.#asked.get(key);
     const last = ageMs >= boundMs;
     if (known?.jobUid === job.uid && (known.last || !last)) return known.text;
     const text = await latestWarning(this.api, job, signal);
-    this.#asked.set(uid, { jobUid: job.uid, text, last });
+    this.#asked.set(key, { jobUid: job.uid, text, last });
     return text;
   }
 
-  /** The run needs no answer any more. */
-  forget(uid: string): void {
-    this.#asked.delete(uid);
+  /** The run is gone or needs no answer any more. */
+  forget(key: string): void {
+    this.#asked.delete(key);
   }
 }

@@ -11,6 +11,7 @@ import { projectJob, projectRun } from '../views.js';
 import { createTickGate } from '../../agent-schedule/tick-gate.js';
 import type { AgentSchedule } from '../../../api/v1alpha1/agent-schedule.js';
 
+const KEY = `${NAMESPACE}/ada-1`;
 const SIGNAL = new AbortController().signal;
 
 /** An ended run with its Job, as an informer shows them that does not know of the next writes. */
@@ -25,7 +26,7 @@ function setUp() {
     metadata: { name: 'ada-1', namespace: NAMESPACE },
     spec: { template: { spec: {} } },
   });
-  const state = { run, job: projectJob(job), box: makeBox(), uid: run.metadata.uid ?? '' } as RunState;
+  const state = { key: KEY, run, job: projectJob(job), box: makeBox() } as RunState;
   const settler = new Settler({ clock, fold: () => Promise.resolve() }, new RunWriter(api, clock));
   return { api, state, settler };
 }
@@ -36,12 +37,20 @@ test('the TTL of a Job is written once, however often the run is looked at befor
   expect(api.writes.map(({ verb, resource }) => `${verb} ${resource}`)).toEqual(['patch jobs']);
 });
 
+test('nothing is kept of a run that is gone', async () => {
+  const { api, state, settler } = setUp();
+  await settler.settle(state, SIGNAL);
+  settler.forget(KEY);
+  await settler.settle(state, SIGNAL);
+  expect(api.writes).toHaveLength(2);
+});
+
 test('a TTL that could not be written is written at the next look', async () => {
   const { api, state, settler } = setUp();
   api.failNext({ verb: 'patch', resource: 'jobs', error: new Error('no answer') });
   await expect(settler.settle(state, SIGNAL)).rejects.toThrow('no answer');
   await settler.settle(state, SIGNAL);
-  expect(api.peek(Jobs, `${NAMESPACE}/ada-1`)?.spec.ttlSecondsAfterFinished).toBe(600);
+  expect(api.peek(Jobs, KEY)?.spec.ttlSecondsAfterFinished).toBe(600);
 });
 
 test('usage that no gateway closes is closed after two minutes, also of a run that stays', async () => {
@@ -61,13 +70,13 @@ test('usage that no gateway closes is closed after two minutes, also of a run th
   });
   const run = projectRun(api.seed(AgentRuns, ended));
   const settler = new Settler({ clock, fold: () => Promise.resolve() }, new RunWriter(api, clock));
-  const look = () => settler.settle({ run, box: makeBox(), uid: 'uid' } as RunState, SIGNAL);
+  const look = () => settler.settle({ run, box: makeBox(), key: KEY } as RunState, SIGNAL);
 
   expect(await look()).toEqual({ requeueAfterMs: 120_000 });
   expect(api.writes).toEqual([]);
   await clock.advance(120_000);
   expect(await look()).toEqual({});
-  expect(api.peek(AgentRuns, `${NAMESPACE}/ada-1`)?.status).toMatchObject({
+  expect(api.peek(AgentRuns, KEY)?.status).toMatchObject({
     usageFinal: true,
     usage: { inputTokens: 110, outputTokens: 55, totalTokens: 165 },
   });
@@ -99,7 +108,7 @@ describe('a deleted run of a tick', () => {
     };
     const writer = { release: () => Promise.resolve() } as unknown as RunWriter;
     const settler = new Settler({ clock, fold, tickGate }, writer);
-    const state = { run, box: makeBox(), uid: 'uid' } as RunState;
+    const state = { run, box: makeBox(), key: KEY } as RunState;
     const first = await settler.settle(state, SIGNAL);
     await clock.advance(600_000);
     const late = folded.length > 0 ? first : await settler.settle(state, SIGNAL);

@@ -24,8 +24,8 @@ const TICK_RECHECK_MS = 1_000;
 const STOPPED_GRACE_SECONDS = 5;
 
 export class Settler {
-  /** UIDs of runs whose Job got its TTL by a write that the cache does not show yet. */
-  readonly #ttlWritten = new Set<string>();
+  /** Key of a run -> UID of its Job that got its TTL by a write which the cache does not show yet. */
+  readonly #ttlWritten = new Map<string, string>();
 
   constructor(
     private readonly deps: Pick<RunDependencies, 'clock' | 'fold' | 'archive' | 'tickGate'>,
@@ -41,6 +41,11 @@ export class Settler {
     return deleting ? await this.#fold(run, signal) : jobLeft;
   }
 
+  /** The run is gone. */
+  forget(key: string): void {
+    this.#ttlWritten.delete(key);
+  }
+
   /**
    * The gateway of a run may have gone with it, as with their node. Until its usage is closed, a run holds all of its budgets that
    * it was granted.
@@ -54,8 +59,8 @@ export class Settler {
   }
 
   /** The TTL after the outcome, once; a Job that should have ended by now is deleted. */
-  async #settleJob({ job, run, box, uid }: RunState, deleting: boolean, signal: AbortSignal): Promise<ReconcileResult> {
-    if (job === undefined || job.hasTtl || deleting) this.#ttlWritten.delete(uid);
+  async #settleJob({ job, run, box, key }: RunState, deleting: boolean, signal: AbortSignal): Promise<ReconcileResult> {
+    if (job === undefined || job.hasTtl || deleting) this.forget(key);
     if (job === undefined || job.deleting) return {};
     const seconds = graceSeconds(run, box?.spec.bounds.terminationSeconds ?? 0);
     const left = Date.parse(run.status?.finishedAt ?? '') + seconds * 1000 - this.deps.clock.now();
@@ -63,9 +68,9 @@ export class Settler {
       await this.writer.deleteJob(job, signal);
       return {};
     }
-    if (!job.hasTtl && !this.#ttlWritten.has(uid)) {
+    if (!job.hasTtl && this.#ttlWritten.get(key) !== job.uid) {
       await this.writer.setTtl(job, signal);
-      this.#ttlWritten.add(uid);
+      this.#ttlWritten.set(key, job.uid);
     }
     return job.ended === undefined ? { requeueAfterMs: left } : {};
   }
