@@ -3,10 +3,12 @@
  * like an unknown one, so every look-up goes through here.
  */
 import { agentId, boxNamespace, childName, isSlug, parseAgentId } from '../api/names.js';
+import { API_VERSION } from '../api/define-resource.js';
 import { AgentRuns } from '../api/v1alpha1/agent-run.js';
 import { AgentTriggers } from '../api/v1alpha1/agent-trigger.js';
 import { AgentSchedules } from '../api/v1alpha1/agent-schedule.js';
 import { AgentSkills } from '../api/v1alpha1/agent-skill.js';
+import { Boxes } from '../api/v1alpha1/box.js';
 import { Agents } from '../api/v1alpha1/agent.js';
 import type { KubeObject, ResourceType } from '../api/meta.js';
 import type { ArchiveReader } from '../archive/types.js';
@@ -53,7 +55,7 @@ export function agentsOf({ caches }: Pick<ScopeDeps, 'caches'>, box: string): Ag
 export function chooseBox(deps: Pick<ScopeDeps, 'caches'>, caller: Caller, spaceId: string | undefined): BoxView {
   const boxes = boxesOf(deps, caller.workspace);
   if (boxes.length === 0) {
-    throw new UserError('this workspace has no Box; create one: kubectl boxwright box create NAME');
+    throw new UserError(`this workspace has no Box; an administrator of the cluster makes one: ${boxCommand(caller)}`);
   }
   if (spaceId === undefined) {
     const [only] = boxes;
@@ -64,6 +66,11 @@ export function chooseBox(deps: Pick<ScopeDeps, 'caches'>, caller: Caller, space
   if (box === undefined)
     throw new UserError(`Box not found: pass a spaceId of this workspace, one of: ${listOf(boxes)}`);
   return box;
+}
+
+function boxCommand({ workspace }: Caller): string {
+  const box = { apiVersion: API_VERSION, kind: Boxes.kind, metadata: { name: 'NAME' }, spec: { workspace } };
+  return `echo '${JSON.stringify(box)}' | kubectl apply -f -`;
 }
 
 function listOf(boxes: readonly BoxView[]): string {
