@@ -1,7 +1,7 @@
 /** What comments, charts and docs refer to is in this repository, so that every reader can follow it. */
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { anchorsOf } from './support/anchors.js';
 
 const SELF = 'test/repo/citations.test.ts';
 const tracked = execFileSync('git', ['ls-files'], { encoding: 'utf8' })
@@ -11,24 +11,7 @@ const tracked = execFileSync('git', ['ls-files'], { encoding: 'utf8' })
 // A page of docs has headings, no numbered sections; docs/spec.md is cited as "spec 4.3".
 const NOT_HERE = /\bDESIGN\b|\b[\w-]+\.md(?: section)? \d/;
 
-/** The anchors of a page as GitHub makes them from its headings; a repeated heading gets a number. */
-function anchorsOf(page: string): Set<string> {
-  const anchors = new Set<string>();
-  const text = page.replaceAll(/^```[^]*?^```/gm, '');
-  for (const [, heading = ''] of text.matchAll(/^#{1,6} +(.+?) *#*$/gm)) {
-    const slug = heading
-      .replaceAll(/\[([^\]]*)\]\([^)]*\)/g, '$1')
-      .toLowerCase()
-      .replaceAll(/[^\p{L}\p{N}\p{M} _-]/gu, '')
-      .replaceAll(' ', '-');
-    let anchor = slug;
-    for (let repeated = 1; anchors.has(anchor); repeated += 1) anchor = `${slug}-${repeated}`;
-    anchors.add(anchor);
-  }
-  return anchors;
-}
-
-/** Whether a reader who follows the reference finds something: a file or folder, and in a page its heading. */
+/** Whether a reader who follows the reference finds the page, and in it the heading. */
 function leadsSomewhere(path: string, anchor: string | undefined): boolean {
   if (!existsSync(path)) return false;
   return anchor === undefined || anchorsOf(readFileSync(path, 'utf8')).has(anchor);
@@ -56,16 +39,6 @@ describe('citations', () => {
       [...readFileSync(path, 'utf8').matchAll(/\b(docs\/[\w./-]+\.md)(?:#([\w-]+))?/g)]
         .filter(([, page = '', anchor]) => !leadsSomewhere(page, anchor))
         .map(([reference]) => `${path}: ${reference}`),
-    );
-    expect(dead).toEqual([]);
-  });
-
-  test('that are links in pages lead somewhere', () => {
-    const pages = tracked.filter((path) => path.endsWith('.md'));
-    const dead = pages.flatMap((path) =>
-      [...readFileSync(path, 'utf8').matchAll(/\]\((?!\w+:)([^)#\s]*)(?:#([^)\s]+))?\)/g)]
-        .filter(([, to = '', anchor]) => !leadsSomewhere(to === '' ? path : join(dirname(path), to), anchor))
-        .map(([link]) => `${path}: ${link}`),
     );
     expect(dead).toEqual([]);
   });
