@@ -3,13 +3,13 @@
  * body with a cap; then one JSON answer. Stateless: no stream, no session id.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { readCappedBody } from '../net/capped-body.js';
 import type { HttpMetrics } from '../observability/metrics.js';
 import type { Logger } from '../observability/logger.js';
 import type { Clock } from '../runtime/clock.js';
 import type { Caller, KeyCheck } from '../services/keys/key-check.js';
 import type { Dispatcher } from './dispatcher.js';
 import { INTERNAL_ERROR, INVALID_REQUEST, errorBytes } from './json-rpc.js';
-import { readCappedBody } from './request-body.js';
 
 export const MCP_ROUTE = '/api/mcp/account';
 /** A test_trigger call with a 1 MB body may have 6 MB once escaped as JSON. */
@@ -74,12 +74,13 @@ async function answerPost(
   response.once('close', () => {
     if (!response.writableFinished) gone.abort();
   });
-  const body = await readCappedBody(request, MAX_MCP_BODY_BYTES);
-  if (body === 'gone') return;
-  if (body === 'too large') {
+  // All of it is read, so that a client that writes first and reads then gets the answer.
+  const { state, body } = await readCappedBody(request, { maxBytes: MAX_MCP_BODY_BYTES, maxReadBytes: Infinity });
+  if (state === 'too_large') {
     const message = `Invalid Request: the body has more than ${MAX_MCP_BODY_BYTES} bytes`;
     return finish(response, errorBytes('null', INVALID_REQUEST, message));
   }
+  if (state !== 'complete') return;
   const stopHeartbeat = startHeartbeat(deps.clock, response);
   try {
     const bytes = await deps.dispatcher.dispatch(body, caller, gone.signal);

@@ -6,6 +6,7 @@ import { createServer } from 'node:http';
 import type { IncomingHttpHeaders, IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Registry } from 'prom-client';
+import { readCappedBody } from '../net/capped-body.js';
 import type { Clock } from '../runtime/clock.js';
 import type { Logger } from './logger.js';
 import { trackReadiness } from './metrics.js';
@@ -131,8 +132,10 @@ async function answerRoute(
   stopping: AbortSignal,
 ): Promise<void> {
   if (request.method !== 'POST') return sendText(response, 405, 'use POST\n');
-  const body = await readBody(request);
-  if (body === undefined) return sendText(response, 413, 'body too large\n');
+  const limits = { maxBytes: MAX_INTERNAL_BODY_BYTES, maxReadBytes: Infinity };
+  const { state, body, error } = await readCappedBody(request, limits);
+  if (state === 'too_large') return sendText(response, 413, 'body too large\n');
+  if (state !== 'complete') throw error ?? new Error('the body broke off');
   const gone = new AbortController();
   response.once('close', () => gone.abort());
   const reply = await route({
@@ -142,16 +145,6 @@ async function answerRoute(
   });
   response.writeHead(reply.status, { 'content-type': 'application/json' });
   response.end(reply.body === undefined ? undefined : JSON.stringify(reply.body));
-}
-
-async function readBody(request: IncomingMessage): Promise<Buffer | undefined> {
-  const parts: Buffer[] = [];
-  let bytes = 0;
-  for await (const part of request as AsyncIterable<Buffer>) {
-    bytes += part.length;
-    if (bytes <= MAX_INTERNAL_BODY_BYTES) parts.push(part);
-  }
-  return bytes > MAX_INTERNAL_BODY_BYTES ? undefined : Buffer.concat(parts);
 }
 
 function sendProblems(response: ServerResponse, problems: readonly Problem[]): void {

@@ -7,6 +7,7 @@
 import { Agent as HttpAgent, request as httpRequest } from 'node:http';
 import type { IncomingMessage } from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
+import { readText } from '../net/capped-body.js';
 import { Misdirected } from '../protocol/run.js';
 import type { Clock } from '../runtime/clock.js';
 import { sleep } from '../runtime/clock.js';
@@ -228,20 +229,14 @@ function connectTimeout(): Error {
 }
 
 async function collect(incoming: IncomingMessage): Promise<NonNullable<Attempt['reply']>> {
-  const chunks: Buffer[] = [];
-  let size = 0;
-  for await (const chunk of incoming as AsyncIterable<Buffer>) {
-    size += chunk.length;
-    if (size > MAX_ANSWER_BYTES)
-      throw Object.assign(new Error('the answer is too large'), { code: 'ANSWER_TOO_LARGE' });
-    chunks.push(chunk);
-  }
+  const body = await readText(incoming, MAX_ANSWER_BYTES);
+  if (body === undefined) throw Object.assign(new Error('the answer is too large'), { code: 'ANSWER_TOO_LARGE' });
   return {
     status: incoming.statusCode ?? 0,
     contentType: incoming.headers['content-type'] ?? '',
     mcpSession: [incoming.headers['mcp-session-id']].flat()[0],
     retryAfter: incoming.headers['retry-after'],
-    body: Buffer.concat(chunks).toString('utf8'),
+    body,
   };
 }
 

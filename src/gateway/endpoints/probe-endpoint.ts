@@ -1,7 +1,7 @@
 /** One probe of an OpenAI-compatible server: its list of models, then one call with a tool. */
+import { readText } from '../../net/capped-body.js';
 import { timeoutSignal } from '../../runtime/timeout-signal.js';
 import type { Clock } from '../../runtime/clock.js';
-import { readText } from '../bounded-text.js';
 import { ProviderUnreachable } from '../providers/provider-client.js';
 import type { ProviderClient } from '../providers/provider-client.js';
 import { endpointProvider } from '../providers/providers.js';

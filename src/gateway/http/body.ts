@@ -1,5 +1,6 @@
 /** Reading a request's body with a bound. */
 import type { IncomingMessage } from 'node:http';
+import { readCappedBody } from '../../net/capped-body.js';
 import { exceedsDepth } from '../../protocol/json-depth.js';
 import { GatewayError } from '../errors.js';
 
@@ -20,20 +21,10 @@ export async function readJson(request: IncomingMessage, maxBytes: number, maxDe
 }
 
 async function readBody(request: IncomingMessage, maxBytes: number): Promise<Buffer> {
-  const parts: Buffer[] = [];
-  let bytes = 0;
-  try {
-    // Leaving the loop must not destroy the connection: the caller is to read the answer.
-    for await (const part of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
-      bytes += part.length;
-      if (bytes > maxBytes) break;
-      parts.push(part);
-    }
-  } catch {
-    throw new GatewayError(400, 'the body ended too early', {
-      type: 'BadRequest',
-    });
+  const { state, body } = await readCappedBody(request, { maxBytes });
+  if (state === 'complete') return body;
+  if (state === 'too_large') {
+    throw new GatewayError(413, `the body is larger than ${maxBytes} bytes`, { type: 'TooLarge' });
   }
-  if (bytes <= maxBytes) return Buffer.concat(parts);
-  throw new GatewayError(413, `the body is larger than ${maxBytes} bytes`, { type: 'TooLarge' });
+  throw new GatewayError(400, 'the body ended too early', { type: 'BadRequest' });
 }

@@ -2,6 +2,7 @@
  * One message to an MCP server and what it answers. Addresses were set by users and servers are hostile: the
  * dialer checks the address, no redirect is followed, time and size are bounded, and only JSON-RPC goes back.
  */
+import { readText } from '../../net/capped-body.js';
 import { AddressRefusedError } from '../../net/dial.js';
 import { mediaTypeOf } from '../../net/media-type.js';
 import { UrlRefusedError, type TrustedHost, type WebClient, type WebResponse } from '../../net/web-client.js';
@@ -9,7 +10,6 @@ import { exceedsDepth } from '../../protocol/json-depth.js';
 import { MAX_MCP_ANSWER_BYTES } from '../../protocol/mcp.js';
 import { timeoutSignal, type TimeoutSignal } from '../../runtime/timeout-signal.js';
 import type { Clock } from '../../runtime/clock.js';
-import { readText } from '../bounded-text.js';
 import { GatewayError, runEnded } from '../errors.js';
 import type { CallResult } from '../metrics.js';
 import type { AnswerSink } from '../models/answer-sink.js';

@@ -3,10 +3,10 @@
  * token, the answer goes through as it comes, and what it says was used is counted here.
  */
 import type { z } from 'zod';
+import { readText } from '../../net/capped-body.js';
 import { mediaTypeOf } from '../../net/media-type.js';
 import { timeoutSignal } from '../../runtime/timeout-signal.js';
 import type { Clock } from '../../runtime/clock.js';
-import { readText } from '../bounded-text.js';
 import { GatewayError, runEnded } from '../errors.js';
 import type { CallResult } from '../metrics.js';
 import type { Ask } from '../budget/run-budgets.js';

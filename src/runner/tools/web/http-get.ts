@@ -6,6 +6,7 @@ import type { Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
 import type { Readable } from 'node:stream';
+import { readAnswer } from '../../../net/capped-body.js';
 import { dial, targetOf } from '../../../net/dial.js';
 import type { Dialer } from '../../../net/dial.js';
 import { ToolFailure } from '../tool-failure.js';
@@ -119,13 +120,8 @@ function unpacked(response: IncomingMessage): Readable {
 
 /** Counts unpacked bytes, so that a small packed answer cannot fill the memory. */
 async function readBody(stream: Readable, signal: AbortSignal): Promise<Buffer> {
-  const chunks: Buffer[] = [];
-  let bytes = 0;
-  for await (const chunk of stream as AsyncIterable<Buffer>) {
-    signal.throwIfAborted();
-    bytes += chunk.length;
-    if (bytes > MAX_BODY_BYTES) throw new ToolFailure('The answer is larger than 5 MiB.');
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks);
+  const body = await readAnswer(stream, MAX_BODY_BYTES);
+  signal.throwIfAborted();
+  if (body === undefined) throw new ToolFailure('The answer is larger than 5 MiB.');
+  return body;
 }

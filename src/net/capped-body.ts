@@ -1,0 +1,91 @@
+/** Reads bodies of HTTP messages of strangers: no more than a number of bytes is ever held. */
+import type { Readable } from 'node:stream';
+
+export interface BodyLimits {
+  /** A larger body is too large; what came of it is dropped at once. */
+  maxBytes: number;
+  /**
+   * How far a body that is too large is read and dropped; `maxBytes` when absent. A sender that writes all of it before it
+   * reads gets our answer only when we read as far.
+   */
+  maxReadBytes?: number;
+  /** False counts the bytes and keeps none. */
+  keep?: boolean;
+  /** The body has stalled once this fires. */
+  giveUp?: AbortSignal;
+}
+
+export type BodyState =
+  /** All of it came. */
+  | 'complete'
+  /** More than `maxBytes` came. */
+  | 'too_large'
+  /** It did not end before `giveUp` fired. */
+  | 'stalled'
+  /** It broke off. */
+  | 'aborted';
+
+export interface CappedBody {
+  state: BodyState;
+  /** Empty unless complete and kept. */
+  body: Buffer;
+  /** False when bytes are left unread: an HTTP/1.1 connection cannot be used again. */
+  drained: boolean;
+  /** Why it broke off, when the stream tells. */
+  error?: Error;
+}
+
+/** Never rejects and never closes the stream: its connection carries the answer. */
+export function readCappedBody(stream: Readable, limits: BodyLimits): Promise<CappedBody> {
+  const { maxBytes, maxReadBytes = maxBytes, keep = true, giveUp } = limits;
+  const empty = Buffer.alloc(0);
+  // Stays when all is read: a connection may break later, and `close` tells of it meanwhile.
+  stream.on('error', () => undefined);
+  if (stream.destroyed) return Promise.resolve(aborted(stream.errored));
+  return new Promise((resolve) => {
+    let parts: Buffer[] = [];
+    let bytes = 0;
+    const finish = (found: CappedBody) => {
+      stream.off('data', onData).off('end', onEnd).off('close', onClose);
+      giveUp?.removeEventListener('abort', onGiveUp);
+      if (!found.drained) stream.pause();
+      resolve(found);
+    };
+    const onData = (part: Buffer) => {
+      bytes += part.length;
+      if (bytes > maxBytes) parts = [];
+      else if (keep) parts.push(part);
+      if (bytes > maxBytes && bytes > maxReadBytes) finish({ state: 'too_large', body: empty, drained: false });
+    };
+    const onEnd = () => {
+      if (bytes > maxBytes) finish({ state: 'too_large', body: empty, drained: true });
+      else finish({ state: 'complete', body: Buffer.concat(parts), drained: true });
+    };
+    const onClose = () => finish(aborted(stream.errored));
+    const onGiveUp = () => finish({ state: bytes > maxBytes ? 'too_large' : 'stalled', body: empty, drained: false });
+    stream.on('data', onData).on('end', onEnd).on('close', onClose);
+    giveUp?.addEventListener('abort', onGiveUp, { once: true });
+    if (giveUp?.aborted === true) onGiveUp();
+  });
+}
+
+function aborted(error: Error | null): CappedBody {
+  return { state: 'aborted', body: Buffer.alloc(0), drained: false, ...(error === null ? {} : { error }) };
+}
+
+/**
+ * All bytes of an answer; undefined when it has more than `maxBytes`, and then its connection is cut. Rejects when the
+ * answer breaks off.
+ */
+export async function readAnswer(answer: Readable, maxBytes: number): Promise<Buffer | undefined> {
+  const { state, body, error } = await readCappedBody(answer, { maxBytes });
+  if (state === 'complete') return body;
+  answer.destroy();
+  if (state === 'too_large') return undefined;
+  throw error ?? Object.assign(new Error('the answer broke off'), { code: 'ERR_STREAM_PREMATURE_CLOSE' });
+}
+
+/** As {@link readAnswer}, in UTF-8. */
+export async function readText(answer: Readable, maxBytes: number): Promise<string | undefined> {
+  return (await readAnswer(answer, maxBytes))?.toString('utf8');
+}
