@@ -55,19 +55,6 @@ export interface ResourceType<T extends KubeObject = KubeObject> {
   readonly _object?: T;
 }
 
-/** What caches keep of the metadata: no managedFields, annotations or labels (memory is per projection). */
-export function slimMeta(meta: ObjectMeta): ObjectMeta {
-  const { name, namespace, uid, resourceVersion, creationTimestamp, deletionTimestamp } = meta;
-  return {
-    name,
-    ...(namespace === undefined ? {} : { namespace }),
-    ...(uid === undefined ? {} : { uid }),
-    ...(resourceVersion === undefined ? {} : { resourceVersion }),
-    ...(creationTimestamp === undefined ? {} : { creationTimestamp }),
-    ...(deletionTimestamp === undefined ? {} : { deletionTimestamp }),
-  };
-}
-
 /** `namespace/name`, or `name` for a cluster-scoped object: the key of queues and caches. */
 export function objectKey(meta: Pick<ObjectMeta, 'name' | 'namespace'>): string {
   return meta.namespace === undefined ? meta.name : `${meta.namespace}/${meta.name}`;

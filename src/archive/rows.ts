@@ -4,6 +4,7 @@
  */
 import type { AgentRun } from '../api/v1alpha1/agent-run.js';
 import { acceptedAt } from '../api/names.js';
+import { isoTime } from '../api/time.js';
 import { hasInput, messageCount } from '../transcript/said.js';
 import type { ArchiveEntry } from './types.js';
 import { sessionIdOf } from '../run/session/key.js';
@@ -113,8 +114,4 @@ export function parseRun(head: string, texts: string): AgentRun {
   };
   if (run.status === undefined || output === undefined) return { ...run, spec };
   return { ...run, spec, status: { ...run.status, output } };
-}
-
-function isoTime(time: string): string {
-  return new Date(time).toISOString();
 }

@@ -237,3 +237,15 @@ export const Nodes: ResourceType<KubeNode> = {
   plural: 'nodes',
   namespaced: false,
 };
+
+export interface RoleBinding extends KubeObject {
+  roleRef: { apiGroup: string; kind: string; name: string };
+  subjects: { kind: string; name: string; namespace: string }[];
+}
+export const RoleBindings: ResourceType<RoleBinding> = {
+  group: 'rbac.authorization.k8s.io',
+  version: 'v1',
+  kind: 'RoleBinding',
+  plural: 'rolebindings',
+  namespaced: true,
+};

@@ -17,9 +17,10 @@ import { findStartedRun, startRun } from '../run/start/start-run.js';
 import type { StartRunDeps, StartRunRequest } from '../run/start/start-run.js';
 import type { TemplateDeps } from '../services/templates/find.js';
 import type { TriggerDeps } from '../services/triggers/triggers.js';
-import type { AgentView, RunView } from '../services/views.js';
 import type { WriteBarrier } from '../services/write-barrier.js';
 import type { FireDeps } from '../run/start/fire-trigger.js';
+import type { ApiRun } from '../projections/agent-run.js';
+import type { ApiAgent } from '../projections/agent.js';
 
 export interface ToolServices {
   scope: ScopeDeps;
@@ -40,8 +41,8 @@ export interface ToolServicesOptions {
   barrier: WriteBarrier;
   keyring: () => Keyring | undefined;
   publicUrl: string;
-  agentWaiter: Pick<KeyedWaiter<AgentView>, 'wait'>;
-  runWaiter: Pick<KeyedWaiter<RunView>, 'wait'>;
+  agentWaiter: Pick<KeyedWaiter<ApiAgent>, 'wait'>;
+  runWaiter: Pick<KeyedWaiter<ApiRun>, 'wait'>;
   /** Live runs, with those that this process has started and its cache does not show yet. */
   liveRuns: OwnRuns;
   /** Absent when the installation has none. */

@@ -6,7 +6,6 @@ import { Agent as HttpAgent, request } from 'undici';
 import type { PostgresArchive } from '../archive/postgres-archive.js';
 import { loadConfig } from '../config/env.js';
 import { createKubeApi } from '../kube/client.js';
-import { Pods } from '../kube/core-types.js';
 import { createInformer } from '../kube/informer.js';
 import { loadConnection } from '../kube/kube-config.js';
 import { ServerClock } from '../kube/server-clock.js';
@@ -38,12 +37,13 @@ import { KeyedWaiter } from '../kube/keyed-waiter.js';
 import { createKeyringReader } from '../services/triggers/keyring.js';
 import { OwnRuns } from '../run/start/own-runs.js';
 import { tokenMatches } from '../services/triggers/trigger-token.js';
-import { BARRIER_PATH, barrierRoute, createWriteBarrier, peerUrls, projectPeer } from '../services/write-barrier.js';
+import { BARRIER_PATH, barrierRoute, createWriteBarrier, peerUrls } from '../services/write-barrier.js';
 import type { Write } from '../services/write-barrier.js';
 import { createWebhookMetrics } from '../webhook/metrics.js';
 import { createWebhookRouter } from '../webhook/router.js';
 import { createApiApp } from './api-app.js';
 import { PRODUCT_VERSION } from './version.js';
+import { peerPodInformer } from '../projections/pod.js';
 
 /**
  * Longer than proxies keep idle connections: nginx 60 s, Traefik and the API server's proxy 90 s, load balancers of Google 600 s.
@@ -99,12 +99,9 @@ type Mirrors = ReturnType<typeof createMirrors>;
 function createMirrors(core: Core, create: InformerFactory) {
   const { clock, log, api, config } = core;
   const caches = createApiCaches(create);
-  const pods = create({
-    type: Pods,
-    namespace: config.releaseNamespace,
-    labelSelector: 'app.kubernetes.io/name=boxwright,app.kubernetes.io/component=api',
-    project: projectPeer,
-  });
+  const pods = create(
+    peerPodInformer(config.releaseNamespace, 'app.kubernetes.io/name=boxwright,app.kubernetes.io/component=api'),
+  );
   return {
     caches,
     byKind: new Map<string, Informer<unknown>>(Object.entries(caches)),

@@ -4,7 +4,6 @@ import type { KubeObject } from '../api/meta.js';
 import { createChildRunController } from '../controllers/agent-run/execution/children.js';
 import { createRunControllers } from '../controllers/agent-run/controller.js';
 import type { RunMetrics } from '../controllers/agent-run/metrics.js';
-import { jobInformer, nodeInformer, podInformer, runInformer } from '../controllers/agent-run/views.js';
 import type { ArchiveMetrics } from '../archive/metrics.js';
 import type { ArchiveWriter } from '../archive/types.js';
 import { createAgentScheduleController } from '../controllers/agent-schedule/controller.js';
@@ -19,7 +18,6 @@ import type { ArchiveControllers } from '../controllers/archive/controller.js';
 import { createBudgetController } from '../controllers/budget/controller.js';
 import { BudgetLedger } from '../controllers/budget/ledger.js';
 import { createBoxController } from '../controllers/box/controller.js';
-import { probeJobInformer } from '../controllers/box/probe-job.js';
 import { retentionLimits } from '../controllers/config.js';
 import type { ControllerConfig } from '../controllers/config.js';
 import { createConnectorCatalogController } from '../controllers/connector-catalog/controller.js';
@@ -29,11 +27,9 @@ import { createProbeSettings } from '../controllers/probe-settings.js';
 import { createRetentionController } from '../controllers/retention/controller.js';
 import type { RetentionMetrics } from '../controllers/retention/metrics.js';
 import type { ControllerPart } from '../controllers/common/controller-part.js';
-import * as informers from '../controllers/common/informers.js';
 import { createTemplatePartsController } from '../controllers/template-parts/controller.js';
 import { createTotalsController } from '../controllers/roll-up/controller.js';
 import { Folder } from '../controllers/roll-up/roll-up.js';
-import { claimInformer, storageClassInformer } from '../controllers/workspace-volume/views.js';
 import { createWorkspaceController } from '../controllers/workspace/controller.js';
 import { orUndefined } from '../kube/errors.js';
 import type { Cache, Informer, InformerOptions, KubeApi } from '../kube/types.js';
@@ -44,6 +40,29 @@ import type { BacklogMetrics } from '../run/start/backlog-metrics.js';
 import { countLiveRuns } from '../run/start/backlog.js';
 import { countableRuns } from '../run/start/countable-runs.js';
 import { OwnRuns } from '../run/start/own-runs.js';
+import { controllerMemoryInformer } from '../projections/agent-memory.js';
+import { controllerRunInformer } from '../projections/agent-run.js';
+import { controllerScheduleInformer } from '../projections/agent-schedule.js';
+import { controllerSkillInformer } from '../projections/agent-skill.js';
+import { controllerTriggerInformer } from '../projections/agent-trigger.js';
+import { controllerAgentInformer } from '../projections/agent.js';
+import { controllerApiKeyInformer } from '../projections/api-key.js';
+import { controllerBoxInformer } from '../projections/box.js';
+import { controllerConnectorInformer } from '../projections/connector.js';
+import { controllerJobInformer, probeJobInformer } from '../projections/job.js';
+import {
+  limitRangeInformer,
+  namespaceInformer,
+  networkPolicyInformer,
+  resourceQuotaInformer,
+  roleBindingInformer,
+  serviceAccountInformer,
+} from '../projections/managed-objects.js';
+import { nodeInformer } from '../projections/node.js';
+import { controllerPodInformer } from '../projections/pod.js';
+import { storageClassInformer } from '../projections/storage-class.js';
+import { volumeClaimInformer } from '../projections/volume-claim.js';
+import { controllerWorkspaceInformer } from '../projections/workspace.js';
 
 export type InformerFactory = <T extends KubeObject, P>(options: InformerOptions<T, P>) => Informer<P>;
 
@@ -52,28 +71,28 @@ export type ControllerCaches = ReturnType<typeof createControllerCaches>;
 /** One informer per kind, whoever reads it. */
 export function createControllerCaches(open: InformerFactory) {
   return {
-    workspaces: open(informers.workspaceInformer),
-    boxes: open(informers.boxInformer),
-    agents: open(informers.agentInformer),
-    triggers: open(informers.triggerInformer),
-    schedules: open(informers.scheduleInformer),
-    skills: open(informers.skillInformer),
-    memories: open(informers.memoryInformer),
-    apiKeys: open(informers.apiKeyInformer),
-    connectors: open(informers.connectorInformer),
-    runs: open(runInformer),
-    jobs: open(jobInformer),
+    workspaces: open(controllerWorkspaceInformer),
+    boxes: open(controllerBoxInformer),
+    agents: open(controllerAgentInformer),
+    triggers: open(controllerTriggerInformer),
+    schedules: open(controllerScheduleInformer),
+    skills: open(controllerSkillInformer),
+    memories: open(controllerMemoryInformer),
+    apiKeys: open(controllerApiKeyInformer),
+    connectors: open(controllerConnectorInformer),
+    runs: open(controllerRunInformer),
+    jobs: open(controllerJobInformer),
     probeJobs: open(probeJobInformer),
-    pods: open(podInformer),
+    pods: open(controllerPodInformer),
     nodes: open(nodeInformer),
-    claims: open(claimInformer),
+    claims: open(volumeClaimInformer),
     storageClasses: open(storageClassInformer),
-    namespaces: open(informers.namespaceInformer),
-    serviceAccounts: open(informers.serviceAccountInformer),
-    networkPolicies: open(informers.networkPolicyInformer),
-    resourceQuotas: open(informers.resourceQuotaInformer),
-    limitRanges: open(informers.limitRangeInformer),
-    roleBindings: open(informers.roleBindingInformer),
+    namespaces: open(namespaceInformer),
+    serviceAccounts: open(serviceAccountInformer),
+    networkPolicies: open(networkPolicyInformer),
+    resourceQuotas: open(resourceQuotaInformer),
+    limitRanges: open(limitRangeInformer),
+    roleBindings: open(roleBindingInformer),
   };
 }
 

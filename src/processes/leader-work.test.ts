@@ -3,15 +3,15 @@ import { recordingLog } from '../../test/builders/log.js';
 import { RecordingApi } from '../../test/builders/recording-api.js';
 import { makeBox } from '../../test/builders/run-objects.js';
 import { Boxes } from '../api/v1alpha1/box.js';
-import { boxInformer } from '../controllers/common/informers.js';
 import { LeaderWork, replayable } from './leader-work.js';
+import { controllerBoxInformer } from '../projections/box.js';
 
 const METRICS = { reconciled: () => undefined, queueDepth: () => undefined, activeWorkers: () => undefined };
 
 function setUp() {
   const api = new RecordingApi();
   const clock = new FakeClock();
-  const { informer, replay } = replayable(api.informer(boxInformer));
+  const { informer, replay } = replayable(api.informer(controllerBoxInformer));
   const worked: string[] = [];
   const work = new LeaderWork({
     parts: [

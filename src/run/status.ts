@@ -17,6 +17,14 @@ export function isTerminal(run: Pick<AgentRun, 'status'>): boolean {
   return phase === 'done' || phase === 'error' || phase === 'cancelled';
 }
 
+/** UID of the Agent that executes the run: noted at acceptance, or by the controller for a run made by hand. */
+export function agentUidOf(run: {
+  spec: Pick<AgentRun['spec'], 'agentUid'>;
+  status?: Partial<RunStatus>;
+}): string | undefined {
+  return run.spec.agentUid ?? run.status?.agentUid;
+}
+
 /** Whether a pod has claimed the run. */
 export function isClaimed(run: Pick<AgentRun, 'status'>): boolean {
   return run.status?.claim !== undefined;

@@ -5,7 +5,6 @@ import { AgentTriggers } from '../api/v1alpha1/agent-trigger.js';
 import { countLiveRuns } from '../run/start/backlog.js';
 import { createTriggerReader } from './caches.js';
 import { KeyedWaiter } from '../kube/keyed-waiter.js';
-import { createdAtOf } from './views.js';
 
 const signal = new AbortController().signal;
 
@@ -134,14 +133,4 @@ describe('KeyedWaiter', () => {
       expect([waiter.size, clock.pending]).toEqual([0, 0]);
     },
   );
-});
-
-test.each([
-  ['the noted milliseconds', '2026-05-01T10:00:00.123Z', '2026-05-01T10:00:00.123Z'],
-  ['whole seconds without a note', undefined, '2026-05-01T10:00:00.000Z'],
-  ['whole seconds when the note is of another creation', '2026-04-01T10:00:00.123Z', '2026-05-01T10:00:00.000Z'],
-  ['whole seconds when the note is no time', 'x', '2026-05-01T10:00:00.000Z'],
-])('createdAt is %s', (_name, note, expected) => {
-  const annotations = note === undefined ? {} : { 'boxwright.dev/created-at': note };
-  expect(createdAtOf({ name: 'a', creationTimestamp: '2026-05-01T10:00:00Z', annotations })).toBe(expected);
 });

@@ -6,163 +6,67 @@ import { isInstalled } from '../api/installing.js';
 import type { KubeObject } from '../api/meta.js';
 import { boxNamespace, childName } from '../api/names.js';
 import type { AgentRef } from '../api/names.js';
-import { AgentMemories } from '../api/v1alpha1/agent-memory.js';
-import { AgentRuns } from '../api/v1alpha1/agent-run.js';
-import { AgentSchedules } from '../api/v1alpha1/agent-schedule.js';
-import { AgentSkills, SKILL_PAGE_SIZE } from '../api/v1alpha1/agent-skill.js';
-import { AgentTemplates } from '../api/v1alpha1/agent-template.js';
 import { AgentTriggers } from '../api/v1alpha1/agent-trigger.js';
 import type { TriggerMethod } from '../api/v1alpha1/agent-trigger.js';
 import { Agents } from '../api/v1alpha1/agent.js';
-import { APIKeys } from '../api/v1alpha1/api-key.js';
-import { Boxes } from '../api/v1alpha1/box.js';
-import { Connectors } from '../api/v1alpha1/connector.js';
-import { Workspaces } from '../api/v1alpha1/workspace.js';
 import { orUndefined } from '../kube/errors.js';
 import type { Cache, Informer, InformerOptions, KubeApi } from '../kube/types.js';
-import {
-  projectAgent,
-  projectApiKey,
-  projectBox,
-  projectConnector,
-  projectMemory,
-  projectRun,
-  projectSchedule,
-  projectSkill,
-  projectTemplate,
-  projectTrigger,
-  projectWorkspace,
-} from './views.js';
-import type {
-  AgentView,
-  ApiKeyView,
-  BoxView,
-  ConnectorView,
-  MemoryView,
-  RunView,
-  ScheduleView,
-  SkillView,
-  TemplateView,
-  TriggerView,
-  WorkspaceView,
-} from './views.js';
+import { apiAgentInformer, projectApiAgent } from '../projections/agent.js';
+import type { ApiAgent } from '../projections/agent.js';
+import { apiMemoryInformer } from '../projections/agent-memory.js';
+import type { ApiMemory } from '../projections/agent-memory.js';
+import { BY_SESSION, apiRunInformer } from '../projections/agent-run.js';
+import type { ApiRun } from '../projections/agent-run.js';
+import { apiScheduleInformer } from '../projections/agent-schedule.js';
+import type { ApiSchedule } from '../projections/agent-schedule.js';
+import { apiSkillInformer } from '../projections/agent-skill.js';
+import type { ApiSkill } from '../projections/agent-skill.js';
+import { templateInformer } from '../projections/agent-template.js';
+import type { TemplateProjection } from '../projections/agent-template.js';
+import { apiTriggerInformer, projectApiTrigger } from '../projections/agent-trigger.js';
+import type { ApiTrigger } from '../projections/agent-trigger.js';
+import { apiKeyInformer } from '../projections/api-key.js';
+import type { ApiKeyProjection } from '../projections/api-key.js';
+import { apiBoxInformer } from '../projections/box.js';
+import type { ApiBox } from '../projections/box.js';
+import { apiConnectorInformer } from '../projections/connector.js';
+import type { ApiConnector } from '../projections/connector.js';
+import { apiWorkspaceInformer } from '../projections/workspace.js';
+import type { ApiWorkspace } from '../projections/workspace.js';
 import { sessionKey } from '../run/session/key.js';
 
 /** Every informer of the API pod by the kind that it watches. */
 export interface ApiCaches {
-  Workspace: Informer<WorkspaceView>;
-  Box: Informer<BoxView>;
-  Agent: Informer<AgentView>;
-  AgentTrigger: Informer<TriggerView>;
-  AgentSchedule: Informer<ScheduleView>;
-  AgentSkill: Informer<SkillView>;
-  AgentMemory: Informer<MemoryView>;
-  AgentRun: Informer<RunView>;
-  APIKey: Informer<ApiKeyView>;
-  Connector: Informer<ConnectorView>;
-  AgentTemplate: Informer<TemplateView>;
+  Workspace: Informer<ApiWorkspace>;
+  Box: Informer<ApiBox>;
+  Agent: Informer<ApiAgent>;
+  AgentTrigger: Informer<ApiTrigger>;
+  AgentSchedule: Informer<ApiSchedule>;
+  AgentSkill: Informer<ApiSkill>;
+  AgentMemory: Informer<ApiMemory>;
+  AgentRun: Informer<ApiRun>;
+  APIKey: Informer<ApiKeyProjection>;
+  Connector: Informer<ApiConnector>;
+  AgentTemplate: Informer<TemplateProjection>;
 }
 export type CachedKind = keyof ApiCaches;
 
 export type InformerFactory = <T extends KubeObject, P>(options: InformerOptions<T, P>) => Informer<P>;
 
-/** Names of the indexes; the value that is looked up stands beside each. */
-export const INDEX = {
-  /** Boxes: workspace name. */
-  boxesOfWorkspace: 'workspace',
-  /** Agents: Box name. */
-  agentsOfBox: 'box',
-  /** First agents of installs that are not counted yet: UID of the template. */
-  uncountedInstalls: 'uncounted',
-  /** Triggers: `namespace/agent`. */
-  triggersOfAgent: 'agent',
-  /** Schedules, skills, memories: `namespace/agent`. */
-  childrenOfAgent: 'agent',
-  /** Runs: `namespace/agent`. */
-  runsOfAgent: 'agent',
-  /** Runs that have not ended: `namespace/agent`. */
-  liveRunsOfAgent: 'live',
-  /** Runs that ended with a question: `namespace/agent`. */
-  askingRunsOfAgent: 'asking',
-  /** Runs: `namespace/sessionId`. */
-  runsOfSession: 'session',
-  /** Runs: UID of the trigger. */
-  runsOfTrigger: 'trigger',
-  /** Runs that wait in the queue: Box name. */
-  queuedRunsOfBox: 'queued',
-  /** API keys: SHA-256 of the key in hex. */
-  keysByHash: 'hash',
-  /** Templates: workspace name. */
-  templatesOfWorkspace: 'workspace',
-  /** Templates that every workspace sees: `LISTED`. */
-  listedTemplates: 'listed',
-} as const;
-
-/** The one value of the index of published templates. */
-export const LISTED = 'yes';
-
-const OF_AGENT = {
-  [INDEX.childrenOfAgent]: (child: { namespace: string; agent: string }) => [`${child.namespace}/${child.agent}`],
-};
-
 /** Builds all informers; the caller starts and stops them. */
 export function createApiCaches(create: InformerFactory): ApiCaches {
   return {
-    Workspace: create({ type: Workspaces, project: projectWorkspace }),
-    Box: create({
-      type: Boxes,
-      project: projectBox,
-      indexes: { [INDEX.boxesOfWorkspace]: (box) => [box.workspace] },
-    }),
-    Agent: create({
-      type: Agents,
-      project: projectAgent,
-      indexes: {
-        [INDEX.agentsOfBox]: (agent) => [agent.box],
-        [INDEX.uncountedInstalls]: ({ uncounted }) => (uncounted === undefined ? [] : [uncounted]),
-      },
-    }),
-    AgentTrigger: create({
-      type: AgentTriggers,
-      project: projectTrigger,
-      indexes: { [INDEX.triggersOfAgent]: (trigger) => [`${trigger.namespace}/${trigger.agent}`] },
-    }),
-    AgentSchedule: create({ type: AgentSchedules, project: projectSchedule, indexes: OF_AGENT }),
-    AgentSkill: create({
-      type: AgentSkills,
-      project: projectSkill,
-      indexes: OF_AGENT,
-      pageSize: SKILL_PAGE_SIZE,
-    }),
-    AgentMemory: create({ type: AgentMemories, project: projectMemory, indexes: OF_AGENT }),
-    AgentRun: create({
-      type: AgentRuns,
-      project: projectRun,
-      indexes: {
-        [INDEX.runsOfAgent]: (run) => [`${run.namespace}/${run.agent}`],
-        [INDEX.liveRunsOfAgent]: (run) => (run.terminal ? [] : [`${run.namespace}/${run.agent}`]),
-        [INDEX.askingRunsOfAgent]: (run) => (run.pending === undefined ? [] : [`${run.namespace}/${run.agent}`]),
-        [INDEX.runsOfSession]: (run) => [sessionKey(run.namespace, run.sessionId)],
-        [INDEX.runsOfTrigger]: (run) => (run.triggerUid === undefined ? [] : [run.triggerUid]),
-        [INDEX.queuedRunsOfBox]: (run) => (run.queuedReason === undefined ? [] : [run.box]),
-      },
-    }),
-    APIKey: create({
-      type: APIKeys,
-      project: projectApiKey,
-      indexes: {
-        [INDEX.keysByHash]: ({ credential: { status } }) => (status?.hash === undefined ? [] : [status.hash]),
-      },
-    }),
-    Connector: create({ type: Connectors, project: projectConnector }),
-    AgentTemplate: create({
-      type: AgentTemplates,
-      project: projectTemplate,
-      indexes: {
-        [INDEX.templatesOfWorkspace]: (template) => [template.workspace],
-        [INDEX.listedTemplates]: (template) => (template.listed ? [LISTED] : []),
-      },
-    }),
+    Workspace: create(apiWorkspaceInformer),
+    Box: create(apiBoxInformer),
+    Agent: create(apiAgentInformer),
+    AgentTrigger: create(apiTriggerInformer),
+    AgentSchedule: create(apiScheduleInformer),
+    AgentSkill: create(apiSkillInformer),
+    AgentMemory: create(apiMemoryInformer),
+    AgentRun: create(apiRunInformer),
+    APIKey: create(apiKeyInformer),
+    Connector: create(apiConnectorInformer),
+    AgentTemplate: create(templateInformer),
   };
 }
 
@@ -217,8 +121,8 @@ export function createTriggerReader({ caches, api, ensureKey }: TriggerReaderDep
       await ensureKey(trigger?.spec.keyId);
       return target(
         caches,
-        agent === undefined ? undefined : projectAgent(agent),
-        trigger === undefined ? undefined : projectTrigger(trigger),
+        agent === undefined ? undefined : projectApiAgent(agent),
+        trigger === undefined ? undefined : projectApiTrigger(trigger),
       );
     },
   };
@@ -226,8 +130,8 @@ export function createTriggerReader({ caches, api, ensureKey }: TriggerReaderDep
 
 function target(
   caches: TriggerCaches,
-  agent: AgentView | undefined,
-  trigger: TriggerView | undefined,
+  agent: ApiAgent | undefined,
+  trigger: ApiTrigger | undefined,
 ): TriggerTarget | undefined {
   if (agent === undefined || agent.deleting) return undefined;
   const box = caches.Box.get(agent.box);
@@ -253,15 +157,15 @@ function target(
  * Whether the agent is in a committed install, or in none. No request: the cache decides also about an agent that was read
  * live, so that all of an install show up at one moment.
  */
-export function isCommitted({ Agent }: Pick<ApiCaches, 'Agent'>, agent: AgentView): boolean {
+export function isCommitted({ Agent }: Pick<ApiCaches, 'Agent'>, agent: ApiAgent): boolean {
   const cached = Agent.get(`${agent.namespace}/${agent.name}`);
   return isInstalled(cached?.uid === agent.uid ? cached : agent, (name) => Agent.get(`${agent.namespace}/${name}`));
 }
 
 /** For {@link StartRunDeps.lastOfSession}: acceptance of the newest run of a session that the cache knows. */
-export function lastOfSession(runs: Pick<Cache<RunView>, 'byIndex'>, namespace: string, sessionId: string) {
+export function lastOfSession(runs: Pick<Cache<ApiRun>, 'byIndex'>, namespace: string, sessionId: string) {
   let last: string | undefined;
-  for (const run of runs.byIndex(INDEX.runsOfSession, sessionKey(namespace, sessionId))) {
+  for (const run of runs.byIndex(BY_SESSION, sessionKey(namespace, sessionId))) {
     if (last === undefined || Date.parse(run.createdAt) > Date.parse(last)) last = run.createdAt;
   }
   return last;

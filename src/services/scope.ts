@@ -16,14 +16,24 @@ import type { Cache, KubeApi } from '../kube/types.js';
 import { orUndefined } from '../kube/errors.js';
 import type { Clock } from '../runtime/clock.js';
 import { withTimeout } from '../runtime/with-timeout.js';
-import { INDEX, isCommitted } from './caches.js';
+import { isCommitted } from './caches.js';
 import type { ApiCaches } from './caches.js';
 import type { Caller } from './keys/key-check.js';
 import { nearNames } from './near-names.js';
 import { UserError } from '../api/user-error.js';
-import { projectAgent, projectRun, projectSchedule, projectSkill, projectTrigger } from './views.js';
-import type { AgentView, BoxView, RunView, ScheduleView, SkillView, TriggerView } from './views.js';
 import { sessionKey } from '../run/session/key.js';
+import { BY_SESSION, projectApiRun } from '../projections/agent-run.js';
+import type { ApiRun } from '../projections/agent-run.js';
+import { projectApiSchedule } from '../projections/agent-schedule.js';
+import type { ApiSchedule } from '../projections/agent-schedule.js';
+import { projectApiSkill } from '../projections/agent-skill.js';
+import type { ApiSkill } from '../projections/agent-skill.js';
+import { projectApiTrigger } from '../projections/agent-trigger.js';
+import type { ApiTrigger } from '../projections/agent-trigger.js';
+import { BY_BOX, projectApiAgent } from '../projections/agent.js';
+import type { ApiAgent } from '../projections/agent.js';
+import type { ApiBox } from '../projections/box.js';
+import { BY_AGENT, BY_WORKSPACE } from '../projections/indexes.js';
 
 /** Longest wait for one call of the Kubernetes API inside a tool. */
 export const KUBE_CALL_MS = 15_000;
@@ -40,19 +50,19 @@ export const AGENT_NOT_FOUND =
   'agent not found: there is no agent with this agentId in this workspace; list_agents shows the agents';
 
 /** The Boxes of a workspace that are not being deleted, oldest first. */
-export function boxesOf({ caches }: Pick<ScopeDeps, 'caches'>, workspace: string): BoxView[] {
-  return caches.Box.byIndex(INDEX.boxesOfWorkspace, workspace)
+export function boxesOf({ caches }: Pick<ScopeDeps, 'caches'>, workspace: string): ApiBox[] {
+  return caches.Box.byIndex(BY_WORKSPACE, workspace)
     .filter((box) => !box.deleting)
     .sort((a, b) => compare(a.createdAt, b.createdAt) || compare(a.name, b.name));
 }
 
 /** The agents of a Box that can be seen: not being deleted, not half installed. Order is not defined. */
-export function agentsOf({ caches }: Pick<ScopeDeps, 'caches'>, box: string): AgentView[] {
-  return caches.Agent.byIndex(INDEX.agentsOfBox, box).filter((agent) => !agent.deleting && isCommitted(caches, agent));
+export function agentsOf({ caches }: Pick<ScopeDeps, 'caches'>, box: string): ApiAgent[] {
+  return caches.Agent.byIndex(BY_BOX, box).filter((agent) => !agent.deleting && isCommitted(caches, agent));
 }
 
 /** The rule of create_agent (spec 4.2.1): the named Box, or the only one; else an error that lists the Boxes. */
-export function chooseBox(deps: Pick<ScopeDeps, 'caches'>, caller: Caller, spaceId: string | undefined): BoxView {
+export function chooseBox(deps: Pick<ScopeDeps, 'caches'>, caller: Caller, spaceId: string | undefined): ApiBox {
   const boxes = boxesOf(deps, caller.workspace);
   if (boxes.length === 0) {
     throw new UserError(`this workspace has no Box; an administrator of the cluster makes one: ${boxCommand(caller)}`);
@@ -73,7 +83,7 @@ function boxCommand({ workspace }: Caller): string {
   return `echo '${JSON.stringify(box)}' | kubectl apply -f -`;
 }
 
-function listOf(boxes: readonly BoxView[]): string {
+function listOf(boxes: readonly ApiBox[]): string {
   return boxes.map((box) => (box.displayName === box.name ? box.name : `${box.name} (${box.displayName})`)).join(', ');
 }
 
@@ -88,11 +98,11 @@ export function agentRefOf(deps: Pick<ScopeDeps, 'caches'>, caller: Caller, id: 
 }
 
 /** The agent of an agentId; from the cache, or by one live GET when the cache does not know it. */
-export async function findAgent(deps: ScopeDeps, caller: Caller, id: string): Promise<AgentView> {
+export async function findAgent(deps: ScopeDeps, caller: Caller, id: string): Promise<ApiAgent> {
   const { namespace, agent: name } = agentRefOf(deps, caller, id);
   const agent = await cachedOrLive(
     deps,
-    { cache: deps.caches.Agent, type: Agents, project: projectAgent },
+    { cache: deps.caches.Agent, type: Agents, project: projectApiAgent },
     namespace,
     name,
   );
@@ -101,24 +111,24 @@ export async function findAgent(deps: ScopeDeps, caller: Caller, id: string): Pr
 }
 
 /** The triggers of an agent that are not being deleted, by slug. */
-export function triggersOf({ caches }: Pick<ScopeDeps, 'caches'>, agent: AgentView): TriggerView[] {
-  return bySlug(caches.AgentTrigger.byIndex(INDEX.triggersOfAgent, `${agent.namespace}/${agent.name}`));
+export function triggersOf({ caches }: Pick<ScopeDeps, 'caches'>, agent: ApiAgent): ApiTrigger[] {
+  return bySlug(caches.AgentTrigger.byIndex(BY_AGENT, `${agent.namespace}/${agent.name}`));
 }
 
 /** The trigger of an agent by its slug. */
-export function findTrigger(deps: ScopeDeps, agent: AgentView, slug: string): Promise<TriggerView> {
-  const source = { cache: deps.caches.AgentTrigger, type: AgentTriggers, project: projectTrigger };
+export function findTrigger(deps: ScopeDeps, agent: ApiAgent, slug: string): Promise<ApiTrigger> {
+  const source = { cache: deps.caches.AgentTrigger, type: AgentTriggers, project: projectApiTrigger };
   return findChild(deps, agent, slug, { ...source, kind: 'trigger', known: triggersOf });
 }
 
 /** The schedules of an agent that are not being deleted, by slug. */
-export function schedulesOf({ caches }: Pick<ScopeDeps, 'caches'>, agent: AgentView): ScheduleView[] {
-  return bySlug(caches.AgentSchedule.byIndex(INDEX.childrenOfAgent, `${agent.namespace}/${agent.name}`));
+export function schedulesOf({ caches }: Pick<ScopeDeps, 'caches'>, agent: ApiAgent): ApiSchedule[] {
+  return bySlug(caches.AgentSchedule.byIndex(BY_AGENT, `${agent.namespace}/${agent.name}`));
 }
 
 /** The skills of an agent that are not being deleted, by slug. */
-export function skillsOf({ caches }: Pick<ScopeDeps, 'caches'>, agent: AgentView): SkillView[] {
-  return bySlug(caches.AgentSkill.byIndex(INDEX.childrenOfAgent, `${agent.namespace}/${agent.name}`));
+export function skillsOf({ caches }: Pick<ScopeDeps, 'caches'>, agent: ApiAgent): ApiSkill[] {
+  return bySlug(caches.AgentSkill.byIndex(BY_AGENT, `${agent.namespace}/${agent.name}`));
 }
 
 function bySlug<V extends { slug: string; deleting: boolean }>(children: readonly V[]): V[] {
@@ -126,25 +136,25 @@ function bySlug<V extends { slug: string; deleting: boolean }>(children: readonl
 }
 
 /** The schedule of an agent by its slug. */
-export function findSchedule(deps: ScopeDeps, agent: AgentView, slug: string): Promise<ScheduleView> {
-  const source = { cache: deps.caches.AgentSchedule, type: AgentSchedules, project: projectSchedule };
+export function findSchedule(deps: ScopeDeps, agent: ApiAgent, slug: string): Promise<ApiSchedule> {
+  const source = { cache: deps.caches.AgentSchedule, type: AgentSchedules, project: projectApiSchedule };
   return findChild(deps, agent, slug, { ...source, kind: 'schedule', known: schedulesOf });
 }
 
 /** The skill of an agent by its slug. */
-export function findSkill(deps: ScopeDeps, agent: AgentView, slug: string): Promise<SkillView> {
-  const source = { cache: deps.caches.AgentSkill, type: AgentSkills, project: projectSkill };
+export function findSkill(deps: ScopeDeps, agent: ApiAgent, slug: string): Promise<ApiSkill> {
+  const source = { cache: deps.caches.AgentSkill, type: AgentSkills, project: projectApiSkill };
   return findChild(deps, agent, slug, { ...source, kind: 'skill', known: skillsOf });
 }
 
 interface ChildSource<T extends KubeObject, V> extends Source<T, V> {
   kind: string;
-  known(deps: ScopeDeps, agent: AgentView): readonly V[];
+  known(deps: ScopeDeps, agent: ApiAgent): readonly V[];
 }
 
 async function findChild<T extends KubeObject, V extends { slug: string; deleting: boolean }>(
   deps: ScopeDeps,
-  agent: AgentView,
+  agent: ApiAgent,
   slug: string,
   source: ChildSource<T, V>,
 ): Promise<V> {
@@ -167,26 +177,26 @@ export function slugNotFound(kind: string, slug: string, known: readonly { slug:
 }
 
 /** The shown runs of a session of this agent, oldest first; of one that the cache does not know, the run that opened it. */
-export async function sessionRuns(deps: ScopeDeps, agent: AgentView, sessionId: string): Promise<RunView[]> {
-  const known = deps.caches.AgentRun.byIndex(INDEX.runsOfSession, sessionKey(agent.namespace, sessionId));
+export async function sessionRuns(deps: ScopeDeps, agent: ApiAgent, sessionId: string): Promise<ApiRun[]> {
+  const known = deps.caches.AgentRun.byIndex(BY_SESSION, sessionKey(agent.namespace, sessionId));
   const runs = known.filter((run) => isShown(deps, agent, run)).sort(byAcceptance);
   const first = sessionId.startsWith('s-') ? sessionId.slice(2) : '';
   if (known.length > 0 || !DNS_LABEL.test(first)) return runs;
   const ref = { namespace: agent.namespace, name: first };
   const live = await kubeCall(deps, (signal) => orUndefined(deps.api.get(AgentRuns, ref, { signal })));
-  const run = live === undefined ? undefined : projectRun(live);
+  const run = live === undefined ? undefined : projectApiRun(live);
   return run !== undefined && run.sessionId === sessionId && isShown(deps, agent, run) ? [run] : [];
 }
 
 /** Order of runs: acceptance, then name. */
-export function byAcceptance(a: RunView, b: RunView): number {
+export function byAcceptance(a: ApiRun, b: ApiRun): number {
   return compare(a.createdAt, b.createdAt) || compare(a.name, b.name);
 }
 
 export const RUN_NOT_FOUND = 'run not found: this agent has no run with this runId; list_runs shows the latest';
 
 /** Whether the run is one of this agent, not of a deleted namesake, and not being deleted. */
-export function isRunOf(agent: AgentView, run: RunView): boolean {
+export function isRunOf(agent: ApiAgent, run: ApiRun): boolean {
   return isShown({}, agent, run);
 }
 
@@ -194,14 +204,14 @@ export function isRunOf(agent: AgentView, run: RunView): boolean {
  * Whether a run is one of this agent, and not of a deleted namesake, that the tools show. A run that was deleted is gone
  * at once without an archive; with one it stays visible, first in the cluster and then in the archive.
  */
-export function isShown({ archive }: Pick<ScopeDeps, 'archive'>, agent: AgentView, run: RunView): boolean {
+export function isShown({ archive }: Pick<ScopeDeps, 'archive'>, agent: ApiAgent, run: ApiRun): boolean {
   if (run.deleting && archive === undefined) return false;
   return run.agent === agent.name && (run.agentUid === undefined || run.agentUid === agent.uid);
 }
 
 /** The run of an agent while it is in the cluster; from the cache, or by one live GET when the cache does not know it. */
-export async function findRun(deps: ScopeDeps, agent: AgentView, runId: string): Promise<RunView | undefined> {
-  const source = { cache: deps.caches.AgentRun, type: AgentRuns, project: projectRun };
+export async function findRun(deps: ScopeDeps, agent: ApiAgent, runId: string): Promise<ApiRun | undefined> {
+  const source = { cache: deps.caches.AgentRun, type: AgentRuns, project: projectApiRun };
   const run = DNS_LABEL.test(runId) ? await cachedOrLive(deps, source, agent.namespace, runId) : undefined;
   return run !== undefined && isRunOf(agent, run) ? run : undefined;
 }
@@ -240,7 +250,7 @@ export function readsWithin({ api }: Pick<ScopeDeps, 'api'>, signal: AbortSignal
 }
 
 /** `<box>.<agent>` */
-export function idOf(agent: Pick<AgentView, 'box' | 'name'>): string {
+export function idOf(agent: Pick<ApiAgent, 'box' | 'name'>): string {
   return agentId({ box: agent.box, agent: agent.name });
 }
 

@@ -1,7 +1,8 @@
 import { FakeClock } from '../../test/builders/fake-clock.js';
 import type { CacheChange } from '../kube/types.js';
-import { barrierRoute, createWriteBarrier, peerUrls, projectPeer } from './write-barrier.js';
-import type { PeerView } from './write-barrier.js';
+import { barrierRoute, createWriteBarrier, peerUrls } from './write-barrier.js';
+import { projectPeerPod } from '../projections/pod.js';
+import type { PeerPod } from '../projections/pod.js';
 
 const WRITE = { kind: 'AgentTrigger', resourceVersion: '41' };
 
@@ -146,8 +147,8 @@ describe('the confirming side', () => {
 });
 
 describe('peers', () => {
-  const pod = (uid: string, more: { ip?: string; ready?: boolean; deleting?: boolean } = {}): PeerView =>
-    projectPeer({
+  const pod = (uid: string, more: { ip?: string; ready?: boolean; deleting?: boolean } = {}): PeerPod =>
+    projectPeerPod({
       apiVersion: 'v1',
       kind: 'Pod',
       metadata: { name: uid, uid, ...(more.deleting === true ? { deletionTimestamp: '2026-01-01T00:00:00Z' } : {}) },

@@ -3,9 +3,9 @@
  * sees it on every replica, and a rotated URL or a disabled trigger is dead everywhere.
  * See docs/architecture.md#write-barrier.
  */
-import type { Pod } from '../kube/core-types.js';
 import type { Cache, Informer } from '../kube/types.js';
 import type { InternalReply, InternalRequest } from '../observability/probes.js';
+import type { PeerPod } from '../projections/pod.js';
 import { INTERNAL_PORT } from '../protocol/pod.js';
 import type { Clock } from '../runtime/clock.js';
 import { withTimeout } from '../runtime/with-timeout.js';
@@ -14,29 +14,11 @@ export const BARRIER_PATH = '/internal/v1/barrier';
 /** Longest wait for one write. */
 export const BARRIER_MS = 2_000;
 
-/** Another API pod that takes traffic. */
-export interface PeerView {
-  uid: string;
-  /** Undefined while the pod has none. */
-  ip: string | undefined;
-  ready: boolean;
-  deleting: boolean;
-}
-
-export function projectPeer(pod: Pod): PeerView {
-  return {
-    uid: pod.metadata.uid ?? '',
-    ip: pod.status?.podIP,
-    ready: (pod.status?.conditions ?? []).some(({ type, status }) => type === 'Ready' && status === 'True'),
-    deleting: pod.metadata.deletionTimestamp !== undefined,
-  };
-}
-
 /** `http://<address>:8081` of every other API pod that takes traffic; one that is being deleted takes none. */
-export function peerUrls(pods: Pick<Cache<PeerView>, 'values'>, ownUid: string): string[] {
+export function peerUrls(pods: Pick<Cache<PeerPod>, 'values'>, ownUid: string): string[] {
   const urls: string[] = [];
   for (const pod of pods.values()) {
-    if (pod.uid === ownUid || pod.deleting || !pod.ready || pod.ip === undefined) continue;
+    if (pod.uid === ownUid || !pod.serving || pod.ip === undefined) continue;
     const host = pod.ip.includes(':') ? `[${pod.ip}]` : pod.ip;
     urls.push(`http://${host}:${INTERNAL_PORT}`);
   }

@@ -7,12 +7,9 @@ import { createAgentTriggerController } from '../../src/controllers/agent-trigge
 import { createAgentController } from '../../src/controllers/agent/controller.js';
 import { createAPIKeyController } from '../../src/controllers/api-key/controller.js';
 import { createBoxController } from '../../src/controllers/box/controller.js';
-import { probeJobInformer } from '../../src/controllers/box/probe-job.js';
 import { createInstallationController } from '../../src/controllers/installation/controller.js';
 import type { Installation } from '../../src/controllers/installation/controller.js';
 import type { ControllerPart } from '../../src/controllers/common/controller-part.js';
-import * as informers from '../../src/controllers/common/informers.js';
-import { claimInformer, storageClassInformer } from '../../src/controllers/workspace-volume/views.js';
 import { createWorkspaceController } from '../../src/controllers/workspace/controller.js';
 import { objectKey } from '../../src/api/meta.js';
 import type { KubeObject, ResourceType } from '../../src/api/meta.js';
@@ -27,6 +24,27 @@ import { createLogger } from '../../src/observability/logger.js';
 import { systemClock } from '../../src/runtime/clock.js';
 import { Controller } from '../../src/runtime/controller.js';
 import type { TestApiServer } from './api-server.js';
+import type { AgentChild } from '../../src/projections/agent-child.js';
+import { controllerMemoryInformer } from '../../src/projections/agent-memory.js';
+import { controllerScheduleInformer } from '../../src/projections/agent-schedule.js';
+import { controllerSkillInformer } from '../../src/projections/agent-skill.js';
+import { controllerTriggerInformer } from '../../src/projections/agent-trigger.js';
+import { controllerAgentInformer } from '../../src/projections/agent.js';
+import { controllerApiKeyInformer } from '../../src/projections/api-key.js';
+import { controllerBoxInformer } from '../../src/projections/box.js';
+import { BY_AGENT, BY_NAMESPACE, agentKey } from '../../src/projections/indexes.js';
+import { probeJobInformer } from '../../src/projections/job.js';
+import {
+  limitRangeInformer,
+  namespaceInformer,
+  networkPolicyInformer,
+  resourceQuotaInformer,
+  roleBindingInformer,
+  serviceAccountInformer,
+} from '../../src/projections/managed-objects.js';
+import { storageClassInformer } from '../../src/projections/storage-class.js';
+import { volumeClaimInformer } from '../../src/projections/volume-claim.js';
+import { controllerWorkspaceInformer } from '../../src/projections/workspace.js';
 
 export const RELEASE_NAMESPACE = 'boxwright-test';
 
@@ -41,12 +59,12 @@ export interface RunningControllers {
   stop(): Promise<void>;
 }
 
-const runInformer: InformerOptions<AgentRun, informers.RunView> = {
+const runInformer: InformerOptions<AgentRun, AgentChild> = {
   type: AgentRuns,
   project: ({ metadata, spec }) => ({ metadata, spec: { agent: spec.agent } }),
   indexes: {
-    [informers.BY_NAMESPACE]: (run) => [run.metadata.namespace ?? ''],
-    [informers.BY_AGENT]: (run) => [informers.agentIndexValue(run.metadata.namespace, run.spec.agent)],
+    [BY_NAMESPACE]: (run) => [run.metadata.namespace ?? ''],
+    [BY_AGENT]: (run) => [agentKey(run.metadata.namespace, run.spec.agent)],
   },
 };
 
@@ -62,23 +80,23 @@ export async function startBaseControllers(server: TestApiServer): Promise<Runni
     return informer;
   };
   const caches = {
-    workspaces: open(informers.workspaceInformer),
-    boxes: open(informers.boxInformer),
-    agents: open(informers.agentInformer),
-    triggers: open(informers.triggerInformer),
-    schedules: open(informers.scheduleInformer),
-    skills: open(informers.skillInformer),
-    memories: open(informers.memoryInformer),
-    apiKeys: open(informers.apiKeyInformer),
+    workspaces: open(controllerWorkspaceInformer),
+    boxes: open(controllerBoxInformer),
+    agents: open(controllerAgentInformer),
+    triggers: open(controllerTriggerInformer),
+    schedules: open(controllerScheduleInformer),
+    skills: open(controllerSkillInformer),
+    memories: open(controllerMemoryInformer),
+    apiKeys: open(controllerApiKeyInformer),
     runs: open(runInformer),
-    claims: open(claimInformer),
+    claims: open(volumeClaimInformer),
     storageClasses: open(storageClassInformer),
-    namespaces: open(informers.namespaceInformer),
-    serviceAccounts: open(informers.serviceAccountInformer),
-    networkPolicies: open(informers.networkPolicyInformer),
-    resourceQuotas: open(informers.resourceQuotaInformer),
-    limitRanges: open(informers.limitRangeInformer),
-    roleBindings: open(informers.roleBindingInformer),
+    namespaces: open(namespaceInformer),
+    serviceAccounts: open(serviceAccountInformer),
+    networkPolicies: open(networkPolicyInformer),
+    resourceQuotas: open(resourceQuotaInformer),
+    limitRanges: open(limitRangeInformer),
+    roleBindings: open(roleBindingInformer),
     probeJobs: open(probeJobInformer),
   };
   const api = recordWrites(server.api, writes);

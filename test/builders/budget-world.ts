@@ -3,12 +3,12 @@ import type { Grant } from '../../src/run/usage/budget.js';
 import { boxNamespace, callersOf } from '../../src/api/names.js';
 import { AgentRuns, type AgentRun } from '../../src/api/v1alpha1/agent-run.js';
 import type { Budgets } from '../../src/api/v1alpha1/common.js';
-import { BY_CALLER } from '../../src/controllers/agent-run/views.js';
 import { BudgetLedger } from '../../src/controllers/budget/ledger.js';
 import type { BudgetCaches, BudgetOwner } from '../../src/controllers/budget/scopes.js';
-import { BY_AGENT, BY_NAMESPACE } from '../../src/controllers/common/informers.js';
 import type { CacheChange } from '../../src/kube/types.js';
 import { FakeClock } from './fake-clock.js';
+import { BY_CALLER } from '../../src/projections/agent-run.js';
+import { BY_AGENT, BY_NAMESPACE } from '../../src/projections/indexes.js';
 
 export const NAMESPACE = boxNamespace('lab');
 

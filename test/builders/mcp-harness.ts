@@ -46,12 +46,14 @@ import type { ApiCaches } from '../../src/services/caches.js';
 import { createKeyCheck } from '../../src/services/keys/key-check.js';
 import { KeyedWaiter } from '../../src/kube/keyed-waiter.js';
 import { OwnRuns } from '../../src/run/start/own-runs.js';
-import type { AgentView, ApiKeyView, RunView } from '../../src/services/views.js';
 import type { Write } from '../../src/services/write-barrier.js';
 import { packFiles } from '../../src/skills/archive.js';
 import { AgentSnapshot } from '../../src/templates/snapshot.js';
 import { FakeClock } from './fake-clock.js';
 import { RecordingApi } from './recording-api.js';
+import type { ApiRun } from '../../src/projections/agent-run.js';
+import type { ApiAgent } from '../../src/projections/agent.js';
+import type { ApiKeyProjection } from '../../src/projections/api-key.js';
 
 export const KEY = `bw_${'k'.repeat(43)}`;
 export const READ_ONLY_KEY = `bw_${'r'.repeat(43)}`;
@@ -72,13 +74,13 @@ export class McpHarness {
   readonly clock = new FakeClock(Date.parse('2026-05-01T10:00:00.000Z'));
   readonly api = new RecordingApi({ clock: this.clock });
   readonly caches: ApiCaches = createApiCaches((options) => this.api.informer(options));
-  readonly runWaiter = new KeyedWaiter<RunView>(this.caches.AgentRun, this.clock);
-  readonly agentWaiter = new KeyedWaiter<AgentView>(this.caches.Agent, this.clock);
+  readonly runWaiter = new KeyedWaiter<ApiRun>(this.caches.AgentRun, this.clock);
+  readonly agentWaiter = new KeyedWaiter<ApiAgent>(this.caches.Agent, this.clock);
   readonly liveRuns = new OwnRuns(countLiveRuns(this.caches.AgentRun), this.caches.AgentRun, this.clock);
   /** Every write that passed the barrier. */
   readonly barriers: Write[] = [];
   barrierPasses = true;
-  readonly usedKeys: ApiKeyView[] = [];
+  readonly usedKeys: ApiKeyProjection[] = [];
   readonly logLines: string[] = [];
   readonly registry: Registry;
   readonly services: ToolServices;

@@ -10,17 +10,9 @@ import { RunArchiver } from '../../src/controllers/archive/archiver.js';
 import { createArchiveControllers } from '../../src/controllers/archive/controller.js';
 import { createRunControllers } from '../../src/controllers/agent-run/controller.js';
 import type { RunControllers } from '../../src/controllers/agent-run/controller.js';
-import { jobInformer, nodeInformer, podInformer, runInformer } from '../../src/controllers/agent-run/views.js';
 import { BudgetLedger } from '../../src/controllers/budget/ledger.js';
 import type { ControllerPart } from '../../src/controllers/common/controller-part.js';
-import {
-  agentInformer,
-  boxInformer,
-  namespaceInformer,
-  workspaceInformer,
-} from '../../src/controllers/common/informers.js';
 import { Folder } from '../../src/controllers/roll-up/roll-up.js';
-import { claimInformer, storageClassInformer } from '../../src/controllers/workspace-volume/views.js';
 import { isRetrySoon } from '../../src/runtime/errors.js';
 import { FakeClock } from './fake-clock.js';
 import { recordingLog } from './log.js';
@@ -28,6 +20,16 @@ import type { MemoryArchive } from './memory-archive.js';
 import { RecordingApi } from './recording-api.js';
 import type { RecordedCall } from './recording-api.js';
 import { NAMESPACE, makeAgent, makeBox, makeWorkspace } from './run-objects.js';
+import { controllerRunInformer } from '../../src/projections/agent-run.js';
+import { controllerAgentInformer } from '../../src/projections/agent.js';
+import { controllerBoxInformer } from '../../src/projections/box.js';
+import { controllerJobInformer } from '../../src/projections/job.js';
+import { namespaceInformer } from '../../src/projections/managed-objects.js';
+import { nodeInformer } from '../../src/projections/node.js';
+import { controllerPodInformer } from '../../src/projections/pod.js';
+import { storageClassInformer } from '../../src/projections/storage-class.js';
+import { volumeClaimInformer } from '../../src/projections/volume-claim.js';
+import { controllerWorkspaceInformer } from '../../src/projections/workspace.js';
 
 /** Follows enqueued keys until nothing is left to do. */
 export class PartDriver {
@@ -96,15 +98,15 @@ export class RunWorld {
       if (options.agent !== null) this.api.seed(Agents, options.agent ?? makeAgent());
     }
     const caches = {
-      runs: this.api.informer(runInformer),
-      jobs: this.api.informer(jobInformer),
-      pods: this.api.informer(podInformer),
-      agents: this.api.informer(agentInformer),
-      boxes: this.api.informer(boxInformer),
-      workspaces: this.api.informer(workspaceInformer),
+      runs: this.api.informer(controllerRunInformer),
+      jobs: this.api.informer(controllerJobInformer),
+      pods: this.api.informer(controllerPodInformer),
+      agents: this.api.informer(controllerAgentInformer),
+      boxes: this.api.informer(controllerBoxInformer),
+      workspaces: this.api.informer(controllerWorkspaceInformer),
       nodes: this.api.informer(nodeInformer),
       namespaces: this.api.informer(namespaceInformer),
-      claims: this.api.informer(claimInformer),
+      claims: this.api.informer(volumeClaimInformer),
       storageClasses: this.api.informer(storageClassInformer),
     };
     const workspaceOf = (box: string) => Promise.resolve(caches.boxes.get(box)?.spec.workspace);

@@ -9,14 +9,17 @@ import { AgentRuns, type AgentRun } from '../../src/api/v1alpha1/agent-run.js';
 import { AgentSpec, Agents } from '../../src/api/v1alpha1/agent.js';
 import { Boxes } from '../../src/api/v1alpha1/box.js';
 import { Workspaces, WorkspaceSpec } from '../../src/api/v1alpha1/workspace.js';
-import { jobInformer, runInformer } from '../../src/controllers/agent-run/views.js';
 import { createBudgetController } from '../../src/controllers/budget/controller.js';
 import { BudgetLedger } from '../../src/controllers/budget/ledger.js';
-import { agentInformer, boxInformer, workspaceInformer } from '../../src/controllers/common/informers.js';
 import { Jobs, Secrets } from '../../src/kube/core-types.js';
 import { runPath } from '../../src/protocol/run.js';
 import { startFakeProvider, type FakeProvider } from '../builders/fake-provider.js';
 import { BOX, GatewayWorld, NAMESPACE, type GatewayPod, type RunPod } from '../builders/gateway-world.js';
+import { controllerRunInformer } from '../../src/projections/agent-run.js';
+import { controllerAgentInformer } from '../../src/projections/agent.js';
+import { controllerBoxInformer } from '../../src/projections/box.js';
+import { controllerJobInformer } from '../../src/projections/job.js';
+import { controllerWorkspaceInformer } from '../../src/projections/workspace.js';
 
 const KEY = 'sk-vendor-0123456789abcdef';
 const RUNS = 50;
@@ -57,14 +60,14 @@ afterEach(async () => {
 /** The parts of the controller that know money, on caches of their own. */
 function startController(): BudgetLedger {
   const { api, clock } = world;
-  const runs = api.informer(runInformer);
+  const runs = api.informer(controllerRunInformer);
   const ledger = new BudgetLedger(
     {
       runs,
-      jobs: api.informer(jobInformer),
-      agents: api.informer(agentInformer),
-      boxes: api.informer(boxInformer),
-      workspaces: api.informer(workspaceInformer),
+      jobs: api.informer(controllerJobInformer),
+      agents: api.informer(controllerAgentInformer),
+      boxes: api.informer(controllerBoxInformer),
+      workspaces: api.informer(controllerWorkspaceInformer),
     },
     clock,
   );

@@ -14,8 +14,6 @@ import { AgentTemplates } from '../../src/api/v1alpha1/agent-template.js';
 import { AgentTriggers } from '../../src/api/v1alpha1/agent-trigger.js';
 import { Agents } from '../../src/api/v1alpha1/agent.js';
 import { createAgentController } from '../../src/controllers/agent/controller.js';
-import * as informers from '../../src/controllers/common/informers.js';
-import { claimInformer, storageClassInformer } from '../../src/controllers/workspace-volume/views.js';
 import { createLogger } from '../../src/observability/logger.js';
 import { getAgent, listAgents, listSpaces } from '../../src/services/agents/agents.js';
 import { createTriggerReader } from '../../src/services/caches.js';
@@ -24,6 +22,16 @@ import { listTemplates } from '../../src/services/templates/read.js';
 import { KubeConnectionError } from '../../src/kube/errors.js';
 import { KEY, McpHarness, templateAgent } from '../builders/mcp-harness.js';
 import { apiError } from '../builders/recording-api.js';
+import { controllerMemoryInformer } from '../../src/projections/agent-memory.js';
+import { controllerScheduleInformer } from '../../src/projections/agent-schedule.js';
+import { controllerSkillInformer } from '../../src/projections/agent-skill.js';
+import { controllerTriggerInformer } from '../../src/projections/agent-trigger.js';
+import { controllerAgentInformer } from '../../src/projections/agent.js';
+import { controllerBoxInformer } from '../../src/projections/box.js';
+import { BY_AGENT } from '../../src/projections/indexes.js';
+import { storageClassInformer } from '../../src/projections/storage-class.js';
+import { volumeClaimInformer } from '../../src/projections/volume-claim.js';
+import { controllerWorkspaceInformer } from '../../src/projections/workspace.js';
 
 const NAMES = ['lead', 'help', 'scribe'];
 const CALLER = { workspace: 'acme', keyPrefix: KEY.slice(0, 11), readOnly: false };
@@ -67,19 +75,19 @@ class World {
     clock: this.harness.clock,
     log: createLogger('test', 'silent', { write: () => undefined }),
     caches: {
-      agents: this.harness.api.informer(informers.agentInformer),
-      boxes: this.harness.api.informer(informers.boxInformer),
-      workspaces: this.harness.api.informer(informers.workspaceInformer),
-      triggers: this.harness.api.informer(informers.triggerInformer),
-      schedules: this.harness.api.informer(informers.scheduleInformer),
-      skills: this.harness.api.informer(informers.skillInformer),
-      memories: this.harness.api.informer(informers.memoryInformer),
-      claims: this.harness.api.informer(claimInformer),
+      agents: this.harness.api.informer(controllerAgentInformer),
+      boxes: this.harness.api.informer(controllerBoxInformer),
+      workspaces: this.harness.api.informer(controllerWorkspaceInformer),
+      triggers: this.harness.api.informer(controllerTriggerInformer),
+      schedules: this.harness.api.informer(controllerScheduleInformer),
+      skills: this.harness.api.informer(controllerSkillInformer),
+      memories: this.harness.api.informer(controllerMemoryInformer),
+      claims: this.harness.api.informer(volumeClaimInformer),
       storageClasses: this.harness.api.informer(storageClassInformer),
       runs: this.harness.api.informer({
         type: AgentRuns,
         project: ({ metadata, spec }) => ({ metadata, spec: { agent: spec.agent } }),
-        indexes: { [informers.BY_AGENT]: (run) => [`${run.metadata.namespace ?? ''}/${run.spec.agent}`] },
+        indexes: { [BY_AGENT]: (run) => [`${run.metadata.namespace ?? ''}/${run.spec.agent}`] },
       }),
     },
   });

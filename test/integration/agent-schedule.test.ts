@@ -7,7 +7,6 @@ import { AgentScheduleSpec, AgentSchedules } from '../../src/api/v1alpha1/agent-
 import type { AgentSchedule } from '../../src/api/v1alpha1/agent-schedule.js';
 import { AgentSpec, Agents } from '../../src/api/v1alpha1/agent.js';
 import { createAgentScheduleController } from '../../src/controllers/agent-schedule/controller.js';
-import { agentInformer, scheduleInformer } from '../../src/controllers/common/informers.js';
 import { createInformer } from '../../src/kube/informer.js';
 import type { KubeApi } from '../../src/kube/types.js';
 import { createLogger } from '../../src/observability/logger.js';
@@ -18,6 +17,8 @@ import { tickRunName } from '../../src/schedule/run-name.js';
 import { nextTick } from '../../src/schedule/timing.js';
 import { eventually, startApiServer } from '../builders/api-server.js';
 import type { TestApiServer } from '../builders/api-server.js';
+import { controllerScheduleInformer } from '../../src/projections/agent-schedule.js';
+import { controllerAgentInformer } from '../../src/projections/agent.js';
 
 const KEY = createSecretKey(Buffer.alloc(32, 9));
 const KEYRING: Keyring = { current: 'k1', keys: new Map([['k1', KEY]]) };
@@ -57,8 +58,16 @@ class JumpingClock implements Clock {
 /** A controller process of its own: caches, work queue, and how often it wrote a status. */
 async function startController(clock: Clock) {
   const log = createLogger('test', 'silent', { write: () => undefined });
-  const schedules = createInformer(server.transport, { ...scheduleInformer, namespace }, { clock: systemClock, log });
-  const agents = createInformer(server.transport, { ...agentInformer, namespace }, { clock: systemClock, log });
+  const schedules = createInformer(
+    server.transport,
+    { ...controllerScheduleInformer, namespace },
+    { clock: systemClock, log },
+  );
+  const agents = createInformer(
+    server.transport,
+    { ...controllerAgentInformer, namespace },
+    { clock: systemClock, log },
+  );
   let statusWrites = 0;
   const api: Pick<KubeApi, 'get' | 'create' | 'patch'> = {
     get: (type, ref, options) => server.api.get(type, ref, options),

@@ -9,15 +9,16 @@ import { all } from '../common/controller-part.js';
 import type { ControllerPart } from '../common/controller-part.js';
 import type { BoxCounts } from '../box/dependencies.js';
 import type { Mark } from '../budget/exhausted-budgets.js';
-import { BY_WORKSPACE } from '../common/informers.js';
-import type { AgentView } from '../common/informers.js';
 import { READY } from '../common/ready.js';
 import type { RunCaches, RunDependencies } from './dependencies.js';
 import { RunReconciler } from './reconcile.js';
 import { RunQueue } from './admission/run-queue.js';
 import { agentGate, queueFacts, queuedRunOf } from './run-state.js';
-import { BY_NODE, LIVE_BY_AGENT, LIVE_BY_NAMESPACE } from './views.js';
-import type { RunView } from './views.js';
+import { LIVE_BY_AGENT, LIVE_BY_NAMESPACE } from '../../projections/agent-run.js';
+import type { ControllerRun } from '../../projections/agent-run.js';
+import type { ControllerAgent } from '../../projections/agent.js';
+import { BY_WORKSPACE } from '../../projections/indexes.js';
+import { BY_NODE } from '../../projections/pod.js';
 
 export interface RunControllers {
   /** One key per run. */
@@ -138,18 +139,18 @@ function countEnds({ caches, metrics }: RunDependencies): () => void {
   });
 }
 
-function liveRunsOf(caches: RunCaches, box: string): readonly RunView[] {
+function liveRunsOf(caches: RunCaches, box: string): readonly ControllerRun[] {
   return caches.runs.byIndex(LIVE_BY_NAMESPACE, boxNamespace(box));
 }
 
 /** Live runs that an empty budget holds back, or will. */
-function runsOfBudget(caches: RunCaches, { kind, name, where: { namespace, agent } }: Mark): readonly RunView[] {
+function runsOfBudget(caches: RunCaches, { kind, name, where: { namespace, agent } }: Mark): readonly ControllerRun[] {
   if (kind === 'Agent') return caches.runs.byIndex(LIVE_BY_AGENT, `${namespace}/${agent}`);
   if (kind === 'Box') return liveRunsOf(caches, name);
   return caches.boxes.byIndex(BY_WORKSPACE, name).flatMap((box) => liveRunsOf(caches, box.metadata.name));
 }
 
-function enqueueAll(runs: readonly RunView[], enqueue: (key: string) => void): void {
+function enqueueAll(runs: readonly ControllerRun[], enqueue: (key: string) => void): void {
   for (const run of runs) enqueue(objectKey(run.metadata));
 }
 
@@ -175,7 +176,7 @@ function watchPlaces({ caches, budgets }: RunDependencies, queue: RunQueue, poke
   ]);
 }
 
-function agentChanged({ previous, current }: CacheChange<AgentView>): boolean {
+function agentChanged({ previous, current }: CacheChange<ControllerAgent>): boolean {
   if (previous === undefined || current === undefined) return true;
   return agentGate(previous) !== agentGate(current) || previous.metadata.uid !== current.metadata.uid;
 }

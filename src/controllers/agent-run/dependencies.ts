@@ -5,28 +5,32 @@ import type { Namespace } from '../../kube/core-types.js';
 import type { Cache, KubeApi } from '../../kube/types.js';
 import type { Logger } from '../../observability/logger.js';
 import type { Clock } from '../../runtime/clock.js';
-import type { AgentView } from '../common/informers.js';
 import type { TickGate } from '../agent-schedule/tick-gate.js';
 import type { ArchiveGate } from '../archive/gate.js';
 import type { BudgetLedger } from '../budget/ledger.js';
-import type { ClaimView, StorageClassView } from '../workspace-volume/views.js';
 import type { JobSettings } from './admission/job.js';
 import type { RunMetrics } from './metrics.js';
-import type { JobView, NodeView, PodView, RunView } from './views.js';
+import type { ControllerRun } from '../../projections/agent-run.js';
+import type { ControllerAgent } from '../../projections/agent.js';
+import type { ControllerJob } from '../../projections/job.js';
+import type { NodeProjection } from '../../projections/node.js';
+import type { ControllerPod } from '../../projections/pod.js';
+import type { StorageClassProjection } from '../../projections/storage-class.js';
+import type { VolumeClaimProjection } from '../../projections/volume-claim.js';
 
 export interface RunCaches {
-  runs: Cache<RunView>;
-  jobs: Cache<JobView>;
-  pods: Cache<PodView>;
-  agents: Cache<AgentView>;
+  runs: Cache<ControllerRun>;
+  jobs: Cache<ControllerJob>;
+  pods: Cache<ControllerPod>;
+  agents: Cache<ControllerAgent>;
   boxes: Cache<Box>;
   workspaces: Cache<Workspace>;
-  nodes: Cache<NodeView>;
+  nodes: Cache<NodeProjection>;
   /** Namespaces of Boxes and Workspaces. */
   namespaces: Cache<Namespace>;
   /** Volume claims of agents. */
-  claims: Cache<ClaimView>;
-  storageClasses: Cache<StorageClassView>;
+  claims: Cache<VolumeClaimProjection>;
+  storageClasses: Cache<StorageClassProjection>;
 }
 
 export interface RunDependencies {
@@ -35,7 +39,7 @@ export interface RunDependencies {
   log: Logger;
   caches: RunCaches;
   /** Adds an ended run to the totals of its owners; resolves when it is in all of them. */
-  fold(run: RunView, signal: AbortSignal): Promise<void>;
+  fold(run: ControllerRun, signal: AbortSignal): Promise<void>;
   /** Absent without an archive. */
   archive?: ArchiveGate | undefined;
   /** How long a deleted run has to stay for its schedule; absent where nothing is scheduled. */

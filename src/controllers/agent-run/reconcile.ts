@@ -6,7 +6,7 @@ import { findCondition, isTrue } from '../../api/conditions.js';
 import { outcomeOf, returnText, sentence, waitText } from '../../run/outcome.js';
 import type { FoundOutcome } from '../../run/outcome.js';
 import type { QueueReason } from '../../run/reasons.js';
-import { isClaimed, isTerminal } from '../../run/status.js';
+import { isClaimed, isTerminal, agentUidOf } from '../../run/status.js';
 import type { ResourceType } from '../../api/meta.js';
 import { Agents } from '../../api/v1alpha1/agent.js';
 import { BoxSpec } from '../../api/v1alpha1/box.js';
@@ -29,9 +29,9 @@ import { gather, queuedRunOf } from './run-state.js';
 import type { RunState } from './run-state.js';
 import { RunWriter } from './run-writer.js';
 import { Settler } from './settlement/settle.js';
-import { agentUidOf } from './views.js';
-import type { JobView, RunView } from './views.js';
 import { latestWarning } from './execution/warnings.js';
+import type { ControllerRun } from '../../projections/agent-run.js';
+import type { ControllerJob } from '../../projections/job.js';
 
 /** The caches are behind the API server: look again soon. */
 const CACHE_LAG_MS = 2_000;
@@ -203,7 +203,7 @@ export class RunReconciler {
     return Infinity;
   }
 
-  async #showKueue({ run }: RunState, job: JobView, signal: AbortSignal): Promise<number> {
+  async #showKueue({ run }: RunState, job: ControllerJob, signal: AbortSignal): Promise<number> {
     const left = job.createdAt + KUEUE_SHOWN_MS - this.#deps.clock.now();
     if (left > 0) return left;
     await this.#wait(run, 'WaitingForKueue', signal);
@@ -334,7 +334,7 @@ export class RunReconciler {
   }
 
   /** `details` take the place of what the reason says in general. */
-  async #wait(run: RunView, reason: QueueReason, signal: AbortSignal, details?: string): Promise<void> {
+  async #wait(run: ControllerRun, reason: QueueReason, signal: AbortSignal, details?: string): Promise<void> {
     if (waitsFor(run, reason, details)) return;
     await this.#writer.queue(run, { reason, message: details ?? waitText(reason) }, signal);
   }
@@ -363,7 +363,7 @@ export class RunReconciler {
 }
 
 /** Whether the status says so already. */
-function waitsFor(run: RunView, reason: QueueReason, details?: string): boolean {
+function waitsFor(run: ControllerRun, reason: QueueReason, details?: string): boolean {
   const queued = findCondition(run.status?.conditions, 'Queued');
   if (queued?.status !== 'True' || queued.reason !== reason) return false;
   return details === undefined || queued.message === details;

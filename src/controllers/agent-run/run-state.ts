@@ -5,31 +5,34 @@ import { objectKey } from '../../api/meta.js';
 import { acceptedAt, boxNamespace, boxOfNamespace } from '../../api/names.js';
 import { isClaimed, isTerminal } from '../../run/status.js';
 import type { Box } from '../../api/v1alpha1/box.js';
-import type { AgentView } from '../common/informers.js';
 import { READY } from '../common/ready.js';
 import { mustWait, volumeOf } from '../workspace-volume/plan.js';
 import type { VolumePlan } from '../workspace-volume/plan.js';
 import type { Gate } from './admission/places.js';
 import type { RunCaches, RunDependencies } from './dependencies.js';
 import type { QueueFacts, QueuedRun } from './admission/run-queue.js';
-import { BY_RUN, UNSCHEDULABLE } from './views.js';
-import type { JobView, NodeView, PodView, RunView } from './views.js';
 import { sessionKeyOf } from '../../run/session/key.js';
+import type { ControllerRun } from '../../projections/agent-run.js';
+import type { ControllerAgent } from '../../projections/agent.js';
+import type { ControllerJob } from '../../projections/job.js';
+import type { NodeProjection } from '../../projections/node.js';
+import { BY_RUN, UNSCHEDULABLE } from '../../projections/pod.js';
+import type { ControllerPod } from '../../projections/pod.js';
 
 export interface RunState {
   key: string;
-  run: RunView;
+  run: ControllerRun;
   uid: string;
   namespace: string;
   boxName: string;
   box: Box | undefined;
-  agent: AgentView | undefined;
+  agent: ControllerAgent | undefined;
   /** The Job with our owner UID. */
-  job: JobView | undefined;
+  job: ControllerJob | undefined;
   /** The pod that claimed the run; before a claim the newest one. */
-  pod: PodView | undefined;
+  pod: ControllerPod | undefined;
   /** The node of the pod. */
-  node: NodeView | undefined;
+  node: NodeProjection | undefined;
   /** Where the files of the agent are; undefined without agent or Box. */
   volume: VolumePlan | undefined;
   /** The namespace is being deleted. */
@@ -63,7 +66,7 @@ export function gather(caches: RunCaches, key: string): RunState | undefined {
   };
 }
 
-function podOf(run: RunView, pods: readonly PodView[]): PodView | undefined {
+function podOf(run: ControllerRun, pods: readonly ControllerPod[]): ControllerPod | undefined {
   const { claim } = run.status ?? {};
   if (claim !== undefined) return pods.find((pod) => pod.uid === claim.podUid);
   return [...pods].sort((a, b) => b.createdAt - a.createdAt)[0];
@@ -110,7 +113,7 @@ export function queueFacts({ caches, budgets }: Pick<RunDependencies, 'caches' |
 }
 
 /** A volume that is missing, or that no node with room can reach, holds back the runs of its agent and of nobody else. */
-function volumeGate(caches: RunCaches, boxName: string, agent: AgentView | undefined): Gate | undefined {
+function volumeGate(caches: RunCaches, boxName: string, agent: ControllerAgent | undefined): Gate | undefined {
   const box = caches.boxes.get(boxName);
   if (agent === undefined || box === undefined) return undefined;
   if (mustWait(volumeOf(caches, agent, box))) return 'WorkspaceNotReady';
@@ -127,7 +130,7 @@ function boxGate(caches: RunCaches, box: Box): Gate | undefined {
 }
 
 /** An agent that is gone is the reconcile's business; none of its runs is admitted. */
-export function agentGate(agent: AgentView | undefined): Gate | undefined {
+export function agentGate(agent: ControllerAgent | undefined): Gate | undefined {
   if (agent !== undefined && installMarkOf(agent.metadata) !== undefined) return 'AgentInstalling';
   if (agent?.status?.active !== true || agent.metadata.deletionTimestamp !== undefined) return 'AgentInactive';
   return agent.spec.paused ? 'AgentPaused' : undefined;

@@ -3,7 +3,14 @@ import { chargeOpenCall } from '../../run/usage/budget.js';
 import { FINALIZER_FOLD } from '../../api/labels.js';
 import { MAX_STATUS_OUTPUT_BYTES, AgentRuns } from '../../api/v1alpha1/agent-run.js';
 import { acceptedAt } from '../../api/names.js';
-import { admittedStatus, cancellingStatus, finishedStatus, isClaimed, queuedStatus } from '../../run/status.js';
+import {
+  admittedStatus,
+  cancellingStatus,
+  finishedStatus,
+  isClaimed,
+  queuedStatus,
+  agentUidOf,
+} from '../../run/status.js';
 import type { RunStatus } from '../../run/status.js';
 import type { FoundOutcome } from '../../run/outcome.js';
 import type { QueueReason } from '../../run/reasons.js';
@@ -15,8 +22,9 @@ import type { Clock } from '../../runtime/clock.js';
 import { refOf } from '../common/finalizer.js';
 import { patchStatus } from '../common/status-patch.js';
 import { TTL_SECONDS_AFTER_FINISHED } from './admission/job.js';
-import { agentUidOf, isCounted } from './views.js';
-import type { JobView, RunView } from './views.js';
+import type { ControllerRun } from '../../projections/agent-run.js';
+import type { ControllerJob } from '../../projections/job.js';
+import { isCounted } from '../../run/usage/totals.js';
 
 export class RunWriter {
   constructor(
@@ -25,7 +33,7 @@ export class RunWriter {
   ) {}
 
   /** Stores the outcome; 409 when anybody wrote the run since it was seen, for example the finish itself. */
-  async finish(run: RunView, found: FoundOutcome, signal: AbortSignal): Promise<void> {
+  async finish(run: ControllerRun, found: FoundOutcome, signal: AbortSignal): Promise<void> {
     const { output, outputTruncated, ...outcome } = found;
     const status = finishedStatus(run, outcome, acceptedAt(run), isoNow(this.clock));
     const fits = output !== undefined && Buffer.byteLength(output) <= MAX_STATUS_OUTPUT_BYTES;
@@ -42,22 +50,22 @@ export class RunWriter {
   }
 
   /** Says why the run waits; no write when it says so already. */
-  async queue(run: RunView, why: { reason: QueueReason; message: string }, signal: AbortSignal): Promise<void> {
+  async queue(run: ControllerRun, why: { reason: QueueReason; message: string }, signal: AbortSignal): Promise<void> {
     await this.#status(run, queuedStatus(run, why.reason, why.message, isoNow(this.clock)), signal);
   }
 
   /** The run waits no longer; its pod is starting. */
-  async admitted(run: RunView, signal: AbortSignal): Promise<void> {
+  async admitted(run: ControllerRun, signal: AbortSignal): Promise<void> {
     await this.#status(run, admittedStatus(run, isoNow(this.clock)), signal);
   }
 
   /** Since when the run is being cancelled. */
-  async cancelling(run: RunView, signal: AbortSignal): Promise<void> {
+  async cancelling(run: ControllerRun, signal: AbortSignal): Promise<void> {
     await this.#status(run, cancellingStatus(run, isoNow(this.clock)), signal);
   }
 
   /** Usage is what it is: nobody may raise it after this write. A call that nobody counted is charged in full. */
-  async closeUsage(run: RunView, signal: AbortSignal): Promise<void> {
+  async closeUsage(run: ControllerRun, signal: AbortSignal): Promise<void> {
     if (run.status === undefined) return;
     const { openCall, ...status } = run.status;
     const { usage } = status;
@@ -69,14 +77,14 @@ export class RunWriter {
    * Takes on a run that was made by hand: the finalizer, so that it will be counted, and the UID of its agent. Returns the
    * run as it is now.
    */
-  async takeOn(run: RunView, agentUid: string, signal: AbortSignal): Promise<RunView> {
+  async takeOn(run: ControllerRun, agentUid: string, signal: AbortSignal): Promise<ControllerRun> {
     const held = isCounted(run) ? run : await this.#hold(run, signal);
     if (agentUidOf(run) !== undefined) return held;
     const status: RunStatus = { phase: 'running', ...run.status, agentUid };
     return { ...held, metadata: await this.#status(held, status, signal), status };
   }
 
-  async #hold(run: RunView, signal: AbortSignal): Promise<RunView> {
+  async #hold(run: ControllerRun, signal: AbortSignal): Promise<ControllerRun> {
     const { resourceVersion, finalizers = [] } = run.metadata;
     const body = { metadata: { resourceVersion, finalizers: [...finalizers, FINALIZER_FOLD] } };
     const held = await this.api.patch(AgentRuns, refOf(run.metadata), body, { type: 'merge', signal });
@@ -84,7 +92,7 @@ export class RunWriter {
   }
 
   /** The run is counted: lets it go. A run that is gone is a success. */
-  async release(run: RunView, signal: AbortSignal): Promise<void> {
+  async release(run: ControllerRun, signal: AbortSignal): Promise<void> {
     const { resourceVersion, finalizers = [] } = run.metadata;
     const body = { metadata: { resourceVersion, finalizers: finalizers.filter((name) => name !== FINALIZER_FOLD) } };
     try {
@@ -95,7 +103,7 @@ export class RunWriter {
   }
 
   /** Lets Kubernetes remove the finished Job and its pod after a while. */
-  async setTtl(job: JobView, signal: AbortSignal): Promise<void> {
+  async setTtl(job: ControllerJob, signal: AbortSignal): Promise<void> {
     const body = { metadata: { uid: job.uid }, spec: { ttlSecondsAfterFinished: TTL_SECONDS_AFTER_FINISHED } };
     await ignoreGone(
       this.api.patch(Jobs, { namespace: job.namespace, name: job.name }, body, { type: 'merge', signal }),
@@ -103,13 +111,13 @@ export class RunWriter {
   }
 
   /** Ends the Job and its pod. */
-  async deleteJob(job: JobView, signal: AbortSignal): Promise<void> {
+  async deleteJob(job: ControllerJob, signal: AbortSignal): Promise<void> {
     const options = { uid: job.uid, propagationPolicy: 'Background', signal } as const;
     await ignoreGone(this.api.delete(Jobs, { namespace: job.namespace, name: job.name }, options));
   }
 
   /** The metadata after the write. */
-  #status(before: RunView, status: RunStatus, signal: AbortSignal): Promise<RunView['metadata']> {
+  #status(before: ControllerRun, status: RunStatus, signal: AbortSignal): Promise<ControllerRun['metadata']> {
     return patchStatus(this.api, { type: AgentRuns, before, draft: { metadata: before.metadata, status } }, signal);
   }
 }

@@ -10,10 +10,11 @@ import { tickRunName } from '../../schedule/run-name.js';
 import { FakeClock } from '../../../test/builders/fake-clock.js';
 import { apiError, RecordingApi } from '../../../test/builders/recording-api.js';
 import type { BacklogScope } from '../../run/start/backlog-budget.js';
-import { runInformer } from '../agent-run/views.js';
 import { createLogger } from '../../observability/logger.js';
-import { agentInformer, scheduleInformer } from '../common/informers.js';
 import { createAgentScheduleController } from './controller.js';
+import { controllerRunInformer } from '../../projections/agent-run.js';
+import { controllerScheduleInformer } from '../../projections/agent-schedule.js';
+import { controllerAgentInformer } from '../../projections/agent.js';
 
 const NAMESPACE = 'bw-lab';
 const NAME = 'news.morning';
@@ -82,9 +83,9 @@ function setUp(options: Options = {}) {
       clock,
       log: createLogger('test', 'error'),
       caches: {
-        schedules: api.informer(scheduleInformer),
-        agents: api.informer(agentInformer),
-        runs: api.informer(runInformer),
+        schedules: api.informer(controllerScheduleInformer),
+        agents: api.informer(controllerAgentInformer),
+        runs: api.informer(controllerRunInformer),
       },
       keyring: () => ('keyring' in options ? options.keyring : KEYRING),
       backlogExceeded: (agent) => {
@@ -224,9 +225,9 @@ describe('a schedule', () => {
   test('is not fired by a controller whose cache is old', async () => {
     const { api, clock, runs, reconcile } = setUp();
     await reconcile();
-    const schedules = api.informer(scheduleInformer);
+    const schedules = api.informer(controllerScheduleInformer);
     const old = schedules.get(KEY) as AgentSchedule;
-    const agents = api.informer(agentInformer);
+    const agents = api.informer(controllerAgentInformer);
     await clock.advance(TICK - clock.now());
     await reconcile();
     api.vanish(AgentRuns, `${NAMESPACE}/${runName()}`);
@@ -237,7 +238,7 @@ describe('a schedule', () => {
       caches: {
         schedules: Object.assign(Object.create(schedules) as typeof schedules, { get: () => old }),
         agents,
-        runs: api.informer(runInformer),
+        runs: api.informer(controllerRunInformer),
       },
       keyring: () => KEYRING,
       backlogExceeded: () => undefined,

@@ -20,8 +20,6 @@ import { STARTING_DEADLINE_MS } from '../../schedule/timing.js';
 import { all } from '../common/controller-part.js';
 import type { ControllerPart } from '../common/controller-part.js';
 import { refOf } from '../common/finalizer.js';
-import { BY_AGENT, agentIndexValue } from '../common/informers.js';
-import type { AgentView } from '../common/informers.js';
 import { setReady } from '../common/ready.js';
 import type { KnownCondition, NotReady } from '../common/ready.js';
 import { patchStatus } from '../common/status-patch.js';
@@ -31,13 +29,15 @@ import type { ScheduleMetrics } from './metrics.js';
 import { isOver, planSchedule } from './plan.js';
 import type { SchedulePlan, TickPlan } from './plan.js';
 import { isGitOps } from '../../api/gitops.js';
+import type { ControllerAgent } from '../../projections/agent.js';
+import { BY_AGENT, agentKey } from '../../projections/indexes.js';
 
 export interface AgentScheduleDependencies {
   api: Pick<KubeApi, 'get' | 'create' | 'patch'>;
   clock: Clock;
   log: Logger;
   /** `schedules` carries the index BY_AGENT. */
-  caches: { schedules: Cache<AgentSchedule>; agents: Cache<AgentView>; runs: Pick<Cache<TickRun>, 'get'> };
+  caches: { schedules: Cache<AgentSchedule>; agents: Cache<ControllerAgent>; runs: Pick<Cache<TickRun>, 'get'> };
   /** Undefined until the keyring was read. */
   keyring: () => Keyring | undefined;
   /** The budget that has no room for a run of this agent. */
@@ -241,7 +241,7 @@ function whyNotReady(
   { metadata, spec }: AgentSchedule,
   plan: SchedulePlan,
 ): NotReady | undefined {
-  if (caches.agents.get(agentIndexValue(metadata.namespace, spec.agent)) === undefined) {
+  if (caches.agents.get(agentKey(metadata.namespace, spec.agent)) === undefined) {
     return { reason: 'AgentNotFound', message: `no Agent ${spec.agent} is in this namespace; create it` };
   }
   if (plan.kind === 'invalid') {

@@ -15,8 +15,8 @@ import { withTimeout } from '../../runtime/with-timeout.js';
 import type { ReserveRun } from '../../run/start/own-runs.js';
 import { ACKNOWLEDGE_MS, RunNameTakenError, StartRunError, startRun } from '../../run/start/start-run.js';
 import { refOf } from '../common/finalizer.js';
-import { agentIndexValue } from '../common/informers.js';
-import type { AgentView } from '../common/informers.js';
+import type { ControllerAgent } from '../../projections/agent.js';
+import { agentKey } from '../../projections/indexes.js';
 
 /** What is looked at of a run that may be a tick's. */
 export interface TickRun {
@@ -26,7 +26,7 @@ export interface TickRun {
 export interface FireDependencies {
   api: Pick<KubeApi, 'get' | 'create'>;
   clock: Clock;
-  agents: Pick<Cache<AgentView>, 'get'>;
+  agents: Pick<Cache<ControllerAgent>, 'get'>;
   runs: Pick<Cache<TickRun>, 'get'>;
   keyring: () => Keyring | undefined;
   /** The budget that has no room for a run of this agent. */
@@ -55,7 +55,7 @@ export async function fireTick(
   tick: number,
   signal: AbortSignal,
 ): Promise<TickOutcome> {
-  const agent = deps.agents.get(agentIndexValue(schedule.metadata.namespace, schedule.spec.agent));
+  const agent = deps.agents.get(agentKey(schedule.metadata.namespace, schedule.spec.agent));
   const obstacle = obstacleOf(schedule, agent);
   if (agent === undefined || obstacle !== undefined) return obstacle ?? { kind: 'changed' };
   const key = deps.keyring()?.keys.get(schedule.spec.keyId ?? '');
@@ -77,7 +77,7 @@ export async function fireTick(
   return { kind: 'skipped', reason: 'Refused', message: 'every name for the run belongs to another run' };
 }
 
-function obstacleOf(schedule: AgentSchedule, agent: AgentView | undefined): TickOutcome | undefined {
+function obstacleOf(schedule: AgentSchedule, agent: ControllerAgent | undefined): TickOutcome | undefined {
   if (agent === undefined || agent.metadata.deletionTimestamp !== undefined) {
     const message = `no Agent ${schedule.spec.agent} is in this namespace`;
     return { kind: 'skipped', reason: 'AgentNotFound', message };

@@ -8,7 +8,7 @@ import type { AgentSchedule } from '../../api/v1alpha1/agent-schedule.js';
 import type { Cache } from '../../kube/types.js';
 import type { Clock } from '../../runtime/clock.js';
 import { STARTING_DEADLINE_MS } from '../../schedule/timing.js';
-import { agentIndexValue } from '../common/informers.js';
+import { agentKey } from '../../projections/indexes.js';
 
 type TickRun = Pick<AgentRun, 'metadata' | 'spec'>;
 
@@ -19,7 +19,7 @@ export function createTickGate(schedules: Pick<Cache<AgentSchedule>, 'get'>, clo
   return (run) => {
     const { agent, actor, trigger } = run.spec;
     if (actor !== 'schedule' || trigger?.name === undefined) return 0;
-    const schedule = schedules.get(agentIndexValue(run.metadata.namespace, childName(agent, trigger.name)));
+    const schedule = schedules.get(agentKey(run.metadata.namespace, childName(agent, trigger.name)));
     if (schedule === undefined || schedule.metadata.uid !== trigger.uid || isNoted(schedule, run)) return 0;
     return Math.max(0, Date.parse(acceptedAt(run)) + STARTING_DEADLINE_MS - clock.now());
   };

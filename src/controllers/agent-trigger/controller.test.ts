@@ -4,9 +4,10 @@ import { AgentSpec, Agents } from '../../api/v1alpha1/agent.js';
 import { createLogger } from '../../observability/logger.js';
 import { FakeClock } from '../../../test/builders/fake-clock.js';
 import { RecordingApi } from '../../../test/builders/recording-api.js';
-import { agentInformer, triggerInformer } from '../common/informers.js';
 import { createAgentTriggerController, missingToken } from './controller.js';
 import type { KeyIds } from './controller.js';
+import { controllerTriggerInformer } from '../../projections/agent-trigger.js';
+import { controllerAgentInformer } from '../../projections/agent.js';
 
 const KEY = 'bw-dev/a.t';
 const apiVersion = 'boxwright.dev/v1alpha1';
@@ -32,7 +33,7 @@ function setup(spec: { tokenId?: string; keyId?: string } = {}, hasAgent = true)
     spec: { agent: 'a', name: 'T', description: '', body: 'do it', methods: ['POST'], enabled: true, ...spec },
     status: { fireCount: 3 },
   });
-  const caches = { triggers: api.informer(triggerInformer), agents: api.informer(agentInformer) };
+  const caches = { triggers: api.informer(controllerTriggerInformer), agents: api.informer(controllerAgentInformer) };
   const log = createLogger('test', 'silent', { write: () => undefined });
   let keyIds: KeyIds | undefined = KEYS;
   const controller = createAgentTriggerController({

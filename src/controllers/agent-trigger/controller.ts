@@ -15,11 +15,12 @@ import type { Step } from '../../runtime/steps.js';
 import { all } from '../common/controller-part.js';
 import type { ControllerPart } from '../common/controller-part.js';
 import { refOf } from '../common/finalizer.js';
-import { BY_AGENT, agentIndexValue } from '../common/informers.js';
-import type { AgentView, TriggerView } from '../common/informers.js';
 import { setReady } from '../common/ready.js';
 import type { NotReady } from '../common/ready.js';
 import { patchStatus } from '../common/status-patch.js';
+import type { ControllerTrigger } from '../../projections/agent-trigger.js';
+import type { ControllerAgent } from '../../projections/agent.js';
+import { BY_AGENT, agentKey } from '../../projections/indexes.js';
 
 /** The ids of the keyring's keys; the keys themselves are not needed here. */
 export interface KeyIds {
@@ -31,7 +32,7 @@ export interface AgentTriggerDependencies {
   api: Pick<KubeApi, 'patch'>;
   clock: Clock;
   log: Logger;
-  caches: { triggers: Cache<TriggerView>; agents: Cache<AgentView> };
+  caches: { triggers: Cache<ControllerTrigger>; agents: Cache<ControllerAgent> };
   /** Undefined until the keyring was read. */
   keyIds: () => KeyIds | undefined;
   random?: (size: number) => Uint8Array;
@@ -40,7 +41,7 @@ export interface AgentTriggerDependencies {
 const TOKEN_BYTES = 16;
 const KEYRING_RECHECK_MS = 1_000;
 
-type TriggerStep = Step<TriggerView, undefined>;
+type TriggerStep = Step<ControllerTrigger, undefined>;
 
 /** The controller of AgentTrigger. */
 export function createAgentTriggerController(deps: AgentTriggerDependencies): ControllerPart {
@@ -92,7 +93,7 @@ function triggerSteps(deps: AgentTriggerDependencies): readonly TriggerStep[] {
       name: 'ready',
       run: (draft) => {
         const { namespace } = draft.metadata;
-        const hasAgent = deps.caches.agents.get(agentIndexValue(namespace, draft.spec.agent)) !== undefined;
+        const hasAgent = deps.caches.agents.get(agentKey(namespace, draft.spec.agent)) !== undefined;
         setReady(draft, whyNotReady(draft.spec, hasAgent, deps.keyIds()), deps.clock);
         return DONE;
       },

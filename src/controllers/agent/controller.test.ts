@@ -16,9 +16,17 @@ import { createLogger } from '../../observability/logger.js';
 import { FakeClock } from '../../../test/builders/fake-clock.js';
 import { MemoryArchive } from '../../../test/builders/memory-archive.js';
 import { RecordingApi, apiError } from '../../../test/builders/recording-api.js';
-import * as informers from '../common/informers.js';
-import { claimInformer, storageClassInformer } from '../workspace-volume/views.js';
 import { createAgentController } from './controller.js';
+import { controllerMemoryInformer } from '../../projections/agent-memory.js';
+import { controllerScheduleInformer } from '../../projections/agent-schedule.js';
+import { controllerSkillInformer } from '../../projections/agent-skill.js';
+import { controllerTriggerInformer } from '../../projections/agent-trigger.js';
+import { controllerAgentInformer } from '../../projections/agent.js';
+import { controllerBoxInformer } from '../../projections/box.js';
+import { BY_AGENT, agentKey } from '../../projections/indexes.js';
+import { storageClassInformer } from '../../projections/storage-class.js';
+import { volumeClaimInformer } from '../../projections/volume-claim.js';
+import { controllerWorkspaceInformer } from '../../projections/workspace.js';
 
 const apiVersion = 'boxwright.dev/v1alpha1';
 const signal = new AbortController().signal;
@@ -37,19 +45,19 @@ function setup(slots = 1, archive?: MemoryArchive, boxSpec: object = {}) {
   seed(Workspaces, { name: 'acme' }, { slots });
   seed(Boxes, { name: 'dev' }, BoxSpec.parse({ workspace: 'acme', ...boxSpec }));
   const caches = {
-    agents: api.informer(informers.agentInformer),
-    boxes: api.informer(informers.boxInformer),
-    workspaces: api.informer(informers.workspaceInformer),
-    triggers: api.informer(informers.triggerInformer),
-    schedules: api.informer(informers.scheduleInformer),
-    skills: api.informer(informers.skillInformer),
-    memories: api.informer(informers.memoryInformer),
-    claims: api.informer(claimInformer),
+    agents: api.informer(controllerAgentInformer),
+    boxes: api.informer(controllerBoxInformer),
+    workspaces: api.informer(controllerWorkspaceInformer),
+    triggers: api.informer(controllerTriggerInformer),
+    schedules: api.informer(controllerScheduleInformer),
+    skills: api.informer(controllerSkillInformer),
+    memories: api.informer(controllerMemoryInformer),
+    claims: api.informer(volumeClaimInformer),
     storageClasses: api.informer(storageClassInformer),
     runs: api.informer({
       type: AgentRuns,
       project: ({ metadata, spec, status }) => ({ metadata, spec: { agent: spec.agent }, status }),
-      indexes: { [informers.BY_AGENT]: (run) => [informers.agentIndexValue(run.metadata.namespace, run.spec.agent)] },
+      indexes: { [BY_AGENT]: (run) => [agentKey(run.metadata.namespace, run.spec.agent)] },
     }),
   };
   const log = createLogger('test', 'silent', { write: () => undefined });

@@ -24,21 +24,23 @@ import { all } from '../common/controller-part.js';
 import type { ControllerPart } from '../common/controller-part.js';
 import { deleteObjects } from '../common/delete-objects.js';
 import { ensureFinalizer, releaseFinalizer } from '../common/finalizer.js';
-import { BY_AGENT, agentIndexValue } from '../common/informers.js';
-import type { AgentChildView, AgentView } from '../common/informers.js';
 import { setReady } from '../common/ready.js';
 import { patchStatus } from '../common/status-patch.js';
 import { AgentDirectory } from './directory.js';
 import { removeClaim } from '../workspace-volume/claim.js';
-import type { ClaimView, StorageClassView } from '../workspace-volume/views.js';
 import { countInstall } from './install-count.js';
 import { followersOf, settleInstall, watchInstalls } from './install.js';
 import { agentStatus, browserConditions, handleConditions, whyNotReady } from './status.js';
 import type { RunClaimView } from './status.js';
 import { ensureWorkspace, watchWorkspaces } from './workspace.js';
+import type { AgentChild } from '../../projections/agent-child.js';
+import type { ControllerAgent } from '../../projections/agent.js';
+import { BY_AGENT, agentKey } from '../../projections/indexes.js';
+import type { StorageClassProjection } from '../../projections/storage-class.js';
+import type { VolumeClaimProjection } from '../../projections/volume-claim.js';
 
 /** A run, with its claim. */
-interface RunOfAgent extends AgentChildView {
+interface RunOfAgent extends AgentChild {
   status?: { claim?: RunClaimView | undefined } | undefined;
 }
 
@@ -49,16 +51,16 @@ export interface AgentDependencies {
   /** Absent without an archive. */
   archive?: Pick<ArchiveWriter, 'purge'> | undefined;
   caches: {
-    agents: Cache<AgentView>;
+    agents: Cache<ControllerAgent>;
     boxes: Cache<Box>;
     workspaces: Cache<Workspace>;
-    triggers: Cache<AgentChildView>;
-    schedules: Cache<AgentChildView>;
-    skills: Cache<AgentChildView>;
-    memories: Cache<AgentChildView>;
+    triggers: Cache<AgentChild>;
+    schedules: Cache<AgentChild>;
+    skills: Cache<AgentChild>;
+    memories: Cache<AgentChild>;
     runs: Cache<RunOfAgent>;
-    claims: Cache<ClaimView>;
-    storageClasses: Cache<StorageClassView>;
+    claims: Cache<VolumeClaimProjection>;
+    storageClasses: Cache<StorageClassProjection>;
   };
 }
 
@@ -68,7 +70,7 @@ const DELETION_RECHECK_MS = 2_000;
 /** How long a deletion waits for the next try of the archive. */
 const ARCHIVE_RETRY_MS = 10_000;
 
-type AgentStep = Step<AgentView, AgentDirectory>;
+type AgentStep = Step<ControllerAgent, AgentDirectory>;
 
 /** The controller of Agent. */
 export function createAgentController(deps: AgentDependencies): ControllerPart {
@@ -102,9 +104,9 @@ export function createAgentController(deps: AgentDependencies): ControllerPart {
 
 /** Children matter only when one is gone: an agent that is being deleted waits for the last. */
 function watchChildren({ caches }: AgentDependencies, enqueue: (key: string) => void): () => void {
-  const onGone = ({ previous, current }: CacheChange<AgentChildView>) => {
+  const onGone = ({ previous, current }: CacheChange<AgentChild>) => {
     if (current !== undefined || previous === undefined) return;
-    const agent = caches.agents.get(agentIndexValue(previous.metadata.namespace, previous.spec.agent));
+    const agent = caches.agents.get(agentKey(previous.metadata.namespace, previous.spec.agent));
     if (agent?.metadata.deletionTimestamp !== undefined) enqueue(objectKey(agent.metadata));
   };
   return all(childrenOf(caches).map(([, cache]) => cache.onChange(onGone)));
@@ -114,12 +116,12 @@ function watchChildren({ caches }: AgentDependencies, enqueue: (key: string) => 
 function watchRunClaims({ caches }: AgentDependencies, enqueue: (key: string) => void): () => void {
   return caches.runs.onChange(({ previous, current }) => {
     if (current?.status?.claim === undefined || previous?.status?.claim !== undefined) return;
-    enqueue(agentIndexValue(current.metadata.namespace, current.spec.agent));
+    enqueue(agentKey(current.metadata.namespace, current.spec.agent));
   });
 }
 
 /** What goes with an agent; first what could start another run. */
-function childrenOf(caches: AgentDependencies['caches']): readonly [ResourceType, Cache<AgentChildView>][] {
+function childrenOf(caches: AgentDependencies['caches']): readonly [ResourceType, Cache<AgentChild>][] {
   return [
     [AgentTriggers, caches.triggers],
     [AgentSchedules, caches.schedules],
@@ -174,7 +176,11 @@ function agentSteps(deps: AgentDependencies): readonly AgentStep[] {
  * that is created in the last moment outlives the agent; the run controller ends it as AgentNotFound, and it counts for
  * Box and Workspace.
  */
-async function finalizeAgent(deps: AgentDependencies, draft: AgentView, signal: AbortSignal): Promise<StepResult> {
+async function finalizeAgent(
+  deps: AgentDependencies,
+  draft: ControllerAgent,
+  signal: AbortSignal,
+): Promise<StepResult> {
   const { api, caches } = deps;
   const key = objectKey(draft.metadata);
   // Installed and then deleted: it was installed.
@@ -199,7 +205,7 @@ async function finalizeAgent(deps: AgentDependencies, draft: AgentView, signal: 
 }
 
 /** All runs are gone by now, so nothing is archived any more. False while the archive cannot be used. */
-async function purgeArchive({ archive, clock }: AgentDependencies, draft: AgentView, signal: AbortSignal) {
+async function purgeArchive({ archive, clock }: AgentDependencies, draft: ControllerAgent, signal: AbortSignal) {
   try {
     await archive?.purge(draft.metadata.uid ?? '', signal);
     return true;

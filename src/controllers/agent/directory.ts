@@ -9,14 +9,14 @@ import type { Box } from '../../api/v1alpha1/box.js';
 import type { Workspace } from '../../api/v1alpha1/workspace.js';
 import type { Cache } from '../../kube/types.js';
 import { all } from '../common/controller-part.js';
-import { BY_NAMESPACE, BY_WORKSPACE } from '../common/informers.js';
-import type { AgentView } from '../common/informers.js';
 import { READY } from '../common/ready.js';
 import { sameStanding, standings } from './standing.js';
 import type { AgentEntry, Standing } from './standing.js';
+import type { ControllerAgent } from '../../projections/agent.js';
+import { BY_NAMESPACE, BY_WORKSPACE } from '../../projections/indexes.js';
 
 export interface DirectoryCaches {
-  agents: Cache<AgentView>;
+  agents: Cache<ControllerAgent>;
   boxes: Cache<Box>;
   workspaces: Cache<Workspace>;
 }
@@ -69,7 +69,7 @@ export class AgentDirectory {
   }
 
   /** The agent's standing; undefined when it is not in a Box that is ours. */
-  standing(agent: AgentView): Standing | undefined {
+  standing(agent: ControllerAgent): Standing | undefined {
     const box = this.#boxOf(agent);
     if (box === undefined || !isOpen(box)) return undefined;
     const { workspace } = box.spec;
@@ -91,7 +91,7 @@ export class AgentDirectory {
     return standings({ name: workspace, slots: workspaces.get(workspace)?.spec.slots }, entries);
   }
 
-  #boxOf(agent: AgentView | undefined): Box | undefined {
+  #boxOf(agent: ControllerAgent | undefined): Box | undefined {
     const name = boxOfNamespace(agent?.metadata.namespace ?? '');
     return name === undefined ? undefined : this.caches.boxes.get(name);
   }
@@ -114,7 +114,7 @@ function isOpen(box: Box): boolean {
   return findCondition(box.status?.conditions, READY)?.reason !== 'NamespaceExists';
 }
 
-function hasMoved(previous: AgentView, current: AgentView): boolean {
+function hasMoved(previous: ControllerAgent, current: ControllerAgent): boolean {
   return (
     handleOf(previous) !== handleOf(current) ||
     previous.metadata.uid !== current.metadata.uid ||
@@ -122,12 +122,12 @@ function hasMoved(previous: AgentView, current: AgentView): boolean {
   );
 }
 
-function handleOf(agent: AgentView): string {
+function handleOf(agent: ControllerAgent): string {
   return agent.spec.handle ?? agent.metadata.name;
 }
 
 /** What an agent holds is in its status; what was decided here a moment ago is newer than the cache. */
-function entryOf(box: Box, agent: AgentView, decided: Standing | undefined): AgentEntry {
+function entryOf(box: Box, agent: ControllerAgent, decided: Standing | undefined): AgentEntry {
   const handle = handleOf(agent);
   return {
     key: objectKey(agent.metadata),

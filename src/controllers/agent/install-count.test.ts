@@ -4,8 +4,8 @@ import { AgentTemplates, MAX_COUNTING } from '../../api/v1alpha1/agent-template.
 import { Agents } from '../../api/v1alpha1/agent.js';
 import type { KubeApi } from '../../kube/types.js';
 import { RecordingApi, apiError } from '../../../test/builders/recording-api.js';
-import type { AgentView } from '../common/informers.js';
 import { CountingFullError, countInstall } from './install-count.js';
+import type { ControllerAgent } from '../../projections/agent.js';
 
 const TEMPLATE = { namespace: 'bw-ws-acme', name: 'team' };
 const KEY = `${TEMPLATE.namespace}/${TEMPLATE.name}`;
@@ -23,7 +23,7 @@ function setup(status?: object) {
   } as never);
   const uid = template.metadata.uid ?? '';
   /** The first agent of an install that is committed; what a controller has of it in its cache. */
-  const commit = (name: string, templateUid = uid): AgentView => {
+  const commit = (name: string, templateUid = uid): ControllerAgent => {
     const at = { apiVersion, kind: 'Agent', spec: { name } };
     const made = api.seed(Agents, { ...at, metadata: { namespace: 'bw-lab', name } } as never);
     const mark = uncountedInstall({ ...TEMPLATE, uid: templateUid }, made.metadata.uid ?? '');
@@ -33,7 +33,7 @@ function setup(status?: object) {
   const stored = () => api.peek(AgentTemplates, KEY)?.status;
   const marks = () =>
     api.all(Agents).filter(({ metadata }) => Object.keys(metadata.annotations ?? {}).length > 0).length;
-  const count = (agent: AgentView) => countInstall(api, { ...agent, metadata: { ...agent.metadata } }, signal);
+  const count = (agent: ControllerAgent) => countInstall(api, { ...agent, metadata: { ...agent.metadata } }, signal);
   api.clearRecords();
   return { api, commit, stored, marks, count };
 }
@@ -55,7 +55,7 @@ test('one write on the template, and one that takes the mark away', async () => 
 
 test('an agent without a mark costs nothing', async () => {
   const { api, count } = setup();
-  await count({ metadata: { namespace: 'bw-lab', name: 'lead', uid: 'u' }, spec: { name: 'a' } } as AgentView);
+  await count({ metadata: { namespace: 'bw-lab', name: 'lead', uid: 'u' }, spec: { name: 'a' } } as ControllerAgent);
   expect([...api.reads, ...api.writes]).toEqual([]);
 });
 
@@ -114,7 +114,7 @@ test('more at once than the template can name wait', async () => {
   const agents = Array.from({ length: MAX_COUNTING + 1 }, (_, n) => commit(`a${n}`));
   api.failNext({ verb: 'patch', resource: 'agents', error: apiError(500, 'InternalError'), times: MAX_COUNTING });
   for (const agent of agents.slice(0, -1)) await expect(count(agent)).rejects.toThrow('injected');
-  await expect(count(agents.at(-1) as AgentView)).rejects.toThrow(CountingFullError);
+  await expect(count(agents.at(-1) as ControllerAgent)).rejects.toThrow(CountingFullError);
   for (const agent of agents) await count(agent);
   expect(stored()?.installs).toBe(MAX_COUNTING + 1);
 });
@@ -136,12 +136,12 @@ test('many installs, two controllers that die at any write: every install is cou
           return written;
         },
       });
-      const work = async (agents: readonly AgentView[]) => {
+      const work = async (agents: readonly ControllerAgent[]) => {
         for (const agent of agents) await countInstall(mortal, { ...agent }, signal).catch(() => undefined);
       };
       // Enough rounds for every death; one controller sees what is stored, the other one what was there in the beginning.
       for (let round = 0; round <= ways.length && marks() > 0; round++) {
-        await Promise.all([work(api.all(Agents) as AgentView[]), work(old)]);
+        await Promise.all([work(api.all(Agents) as ControllerAgent[]), work(old)]);
       }
       await work(old);
       expect([stored()?.installs, marks()]).toEqual([installs, 0]);

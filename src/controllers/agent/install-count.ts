@@ -17,7 +17,7 @@ import { Agents } from '../../api/v1alpha1/agent.js';
 import { isConflict, isNotFound, orUndefined } from '../../kube/errors.js';
 import type { KubeApi } from '../../kube/types.js';
 import { refOf } from '../common/finalizer.js';
-import type { AgentView } from '../common/informers.js';
+import type { ControllerAgent } from '../../projections/agent.js';
 
 type CountApi = Pick<KubeApi, 'get' | 'patch'>;
 
@@ -31,7 +31,7 @@ export class CountingFullError extends Error {
 }
 
 /** Counts the install that the agent stands for, if it is not counted yet, and moves the draft to what was written. */
-export async function countInstall(api: CountApi, draft: AgentView, signal: AbortSignal): Promise<void> {
+export async function countInstall(api: CountApi, draft: ControllerAgent, signal: AbortSignal): Promise<void> {
   const template = uncountedInstallOf(draft.metadata);
   if (template === undefined) return;
   const agent = { agent: objectKey(draft.metadata), uid: draft.metadata.uid ?? '' };

@@ -14,14 +14,14 @@ import type { Clock } from '../../runtime/clock.js';
 import { CONTINUE, DONE, continueAndRequeueAfter } from '../../runtime/steps.js';
 import type { StepResult } from '../../runtime/steps.js';
 import { refOf } from '../common/finalizer.js';
-import { BY_NAMESPACE, agentIndexValue } from '../common/informers.js';
-import type { AgentView } from '../common/informers.js';
+import type { ControllerAgent } from '../../projections/agent.js';
+import { BY_NAMESPACE, agentKey } from '../../projections/indexes.js';
 
 export interface InstallDependencies {
   api: Pick<KubeApi, 'get' | 'patch' | 'delete'>;
   clock: Clock;
   log: Logger;
-  caches: { agents: Cache<AgentView> };
+  caches: { agents: Cache<ControllerAgent> };
 }
 
 /** Looks again when another one of the same install has changed. */
@@ -33,7 +33,7 @@ export function watchInstalls({ caches }: InstallDependencies, enqueue: (key: st
 }
 
 /** The agents that ask this one whether their install is committed, those that are being deleted left out. */
-export function followersOf(agents: Cache<AgentView>, first: AgentView): AgentView[] {
+export function followersOf(agents: Cache<ControllerAgent>, first: ControllerAgent): ControllerAgent[] {
   const { namespace = '', name, uid } = first.metadata;
   return agents.byIndex(BY_NAMESPACE, namespace).filter(({ metadata }) => {
     const leader = installMarkOf(metadata)?.first;
@@ -44,7 +44,7 @@ export function followersOf(agents: Cache<AgentView>, first: AgentView): AgentVi
 /** One look at an agent that is not being deleted. */
 export async function settleInstall(
   deps: InstallDependencies,
-  draft: AgentView,
+  draft: ControllerAgent,
   signal: AbortSignal,
 ): Promise<StepResult> {
   const mark = installMarkOf(draft.metadata);
@@ -60,7 +60,12 @@ export async function settleInstall(
 }
 
 /** The version is part of the delete: a commit that came first wins. */
-async function settleFirst(deps: InstallDependencies, draft: AgentView, { until }: InstallMark, signal: AbortSignal) {
+async function settleFirst(
+  deps: InstallDependencies,
+  draft: ControllerAgent,
+  { until }: InstallMark,
+  signal: AbortSignal,
+) {
   const left = until - deps.clock.now();
   if (left > 0) return continueAndRequeueAfter(left);
   const { resourceVersion } = draft.metadata;
@@ -70,18 +75,18 @@ async function settleFirst(deps: InstallDependencies, draft: AgentView, { until 
 /** Agents are deleted on its word, so the cache is not enough when it does not know the first one. */
 async function findFirst(
   { api, caches }: InstallDependencies,
-  draft: AgentView,
+  draft: ControllerAgent,
   first: { name: string; uid: string },
   signal: AbortSignal,
-): Promise<Pick<AgentView, 'metadata'> | undefined> {
-  const known = caches.agents.get(agentIndexValue(draft.metadata.namespace, first.name));
+): Promise<Pick<ControllerAgent, 'metadata'> | undefined> {
+  const known = caches.agents.get(agentKey(draft.metadata.namespace, first.name));
   if (known?.metadata.uid === first.uid) return known;
   return await orUndefined(api.get(Agents, refOf({ ...draft.metadata, name: first.name }), { signal }));
 }
 
 async function takeBack(
   { api, log }: InstallDependencies,
-  { metadata }: AgentView,
+  { metadata }: ControllerAgent,
   options: DeleteOptions,
   signal: AbortSignal,
 ): Promise<StepResult> {
@@ -96,7 +101,7 @@ async function takeBack(
   return DONE;
 }
 
-async function show({ api }: InstallDependencies, draft: AgentView, signal: AbortSignal): Promise<StepResult> {
+async function show({ api }: InstallDependencies, draft: ControllerAgent, signal: AbortSignal): Promise<StepResult> {
   const { resourceVersion } = draft.metadata;
   const body = { metadata: { resourceVersion, annotations: { [ANNOTATION_INSTALLING]: null } } };
   const written = await api.patch(Agents, refOf(draft.metadata), body, { type: 'merge', signal });

@@ -2,9 +2,9 @@
 import { setCondition } from '../../api/conditions.js';
 import { installMarkOf } from '../../api/installing.js';
 import type { Condition } from '../../api/v1alpha1/common.js';
-import type { AgentView } from '../common/informers.js';
 import type { NotReady } from '../common/ready.js';
 import type { Standing } from './standing.js';
+import type { ControllerAgent } from '../../projections/agent.js';
 
 export const HANDLE_CONFLICT = 'HandleConflict';
 export const BROWSER_UNAVAILABLE = 'BrowserUnavailable';
@@ -12,7 +12,7 @@ export const BROWSER_UNAVAILABLE = 'BrowserUnavailable';
 const INSTALLING =
   'the agent is being installed from a template; it is taken back when the install is not complete within 2 minutes';
 
-type Status = NonNullable<AgentView['status']>;
+type Status = NonNullable<ControllerAgent['status']>;
 
 const NOT_IN_A_BOX: Standing & { inactiveReason: string } = {
   active: false,
@@ -20,7 +20,7 @@ const NOT_IN_A_BOX: Standing & { inactiveReason: string } = {
 };
 
 /** The whole status: ours from the standing, all other fields as they were. */
-export function agentStatus(agent: AgentView, standing: Standing = NOT_IN_A_BOX): Status {
+export function agentStatus(agent: ControllerAgent, standing: Standing = NOT_IN_A_BOX): Status {
   const { handle: _handle, inactiveReason: _reason, ...others } = agent.status ?? {};
   const { generation } = agent.metadata;
   return {
@@ -33,7 +33,7 @@ export function agentStatus(agent: AgentView, standing: Standing = NOT_IN_A_BOX)
 }
 
 /** HandleConflict=True while an older agent has the handle; the condition is absent otherwise. */
-export function handleConditions(agent: AgentView, standing: Standing | undefined, now: string): Condition[] {
+export function handleConditions(agent: ControllerAgent, standing: Standing | undefined, now: string): Condition[] {
   const others = (agent.status?.conditions ?? []).filter(({ type }) => type !== HANDLE_CONFLICT);
   const message = conflictMessage(agent, standing);
   if (message === undefined) return others;
@@ -62,7 +62,7 @@ export interface RunClaimView {
  * absent otherwise. While there is no run, what was known stays. An agent that gets the right to a browser back shows
  * what its newest run says: nothing when that run was not meant to have one.
  */
-export function browserConditions(agent: AgentView, claims: readonly RunClaimView[], now: string): Condition[] {
+export function browserConditions(agent: ControllerAgent, claims: readonly RunClaimView[], now: string): Condition[] {
   const known = agent.status?.conditions ?? [];
   const newest = claims.reduce<RunClaimView | undefined>((a, b) => (a === undefined || b.at > a.at ? b : a), undefined);
   const isMeant = agent.spec.tools.browser;
@@ -86,7 +86,7 @@ export function browserConditions(agent: AgentView, claims: readonly RunClaimVie
 }
 
 /** Why the agent is not ready; undefined when it is. */
-export function whyNotReady(agent: AgentView, standing: Standing | undefined): NotReady | undefined {
+export function whyNotReady(agent: ControllerAgent, standing: Standing | undefined): NotReady | undefined {
   if (standing === undefined) return { reason: 'BoxNotFound', message: NOT_IN_A_BOX.inactiveReason };
   if (installMarkOf(agent.metadata) !== undefined) return { reason: 'Installing', message: INSTALLING };
   if (!standing.active) return { reason: 'NoFreeSlot', message: standing.inactiveReason ?? '' };
@@ -94,7 +94,7 @@ export function whyNotReady(agent: AgentView, standing: Standing | undefined): N
   return message === undefined ? undefined : { reason: HANDLE_CONFLICT, message };
 }
 
-function conflictMessage(agent: AgentView, standing: Standing | undefined): string | undefined {
+function conflictMessage(agent: ControllerAgent, standing: Standing | undefined): string | undefined {
   if (standing?.conflictsWith === undefined) return undefined;
   const handle = agent.spec.handle ?? agent.metadata.name;
   return `the handle ${handle} belongs to the older agent ${standing.conflictsWith}; set another spec.handle`;

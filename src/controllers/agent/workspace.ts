@@ -8,14 +8,15 @@ import type { Clock } from '../../runtime/clock.js';
 import { CONTINUE, continueAndRequeueAfter } from '../../runtime/steps.js';
 import type { StepResult } from '../../runtime/steps.js';
 import { all } from '../common/controller-part.js';
-import { BY_NAMESPACE } from '../common/informers.js';
-import type { AgentView } from '../common/informers.js';
 import { showCondition } from '../common/ready.js';
 import { desiredClaim, makeClaim } from '../workspace-volume/claim.js';
 import { claimNameOf, volumeOf } from '../workspace-volume/plan.js';
 import type { VolumePlan } from '../workspace-volume/plan.js';
-import { projectClaim } from '../workspace-volume/views.js';
-import type { ClaimView, StorageClassView } from '../workspace-volume/views.js';
+import type { ControllerAgent } from '../../projections/agent.js';
+import { BY_NAMESPACE } from '../../projections/indexes.js';
+import type { StorageClassProjection } from '../../projections/storage-class.js';
+import { projectVolumeClaim } from '../../projections/volume-claim.js';
+import type { VolumeClaimProjection } from '../../projections/volume-claim.js';
 
 export const WORKSPACE_PERSISTENT = 'WorkspacePersistent';
 
@@ -27,16 +28,16 @@ export interface WorkspaceDependencies {
   api: Pick<KubeApi, 'create' | 'get'>;
   clock: Clock;
   caches: {
-    agents: Cache<AgentView>;
+    agents: Cache<ControllerAgent>;
     boxes: Cache<Box>;
-    claims: Cache<ClaimView>;
-    storageClasses: Cache<StorageClassView>;
+    claims: Cache<VolumeClaimProjection>;
+    storageClasses: Cache<StorageClassProjection>;
   };
 }
 
 /** Calls back with the agents whose volume an event may change. */
 export function watchWorkspaces({ caches }: WorkspaceDependencies, enqueue: (key: string) => void): () => void {
-  const enqueueAll = (agents: Iterable<AgentView>) => {
+  const enqueueAll = (agents: Iterable<ControllerAgent>) => {
     for (const { metadata } of agents) enqueue(objectKey(metadata));
   };
   return all([
@@ -57,7 +58,7 @@ export function watchWorkspaces({ caches }: WorkspaceDependencies, enqueue: (key
 /** Makes the claim of an active agent when its Box wants one. One that is there stays, whatever becomes of Box and slot. */
 export async function ensureWorkspace(
   deps: WorkspaceDependencies,
-  draft: AgentView,
+  draft: ControllerAgent,
   signal: AbortSignal,
 ): Promise<StepResult> {
   const box = deps.caches.boxes.get(boxOfNamespace(draft.metadata.namespace ?? '') ?? '');
@@ -69,7 +70,7 @@ export async function ensureWorkspace(
   }
   const made = await makeClaim(deps.api, desiredClaim(draft, box, plan.storageClassName), signal);
   if (made.result === 'made') {
-    showPlan(draft, volumeOf(deps.caches, draft, box, projectClaim(made.claim)), deps.clock);
+    showPlan(draft, volumeOf(deps.caches, draft, box, projectVolumeClaim(made.claim)), deps.clock);
     return CONTINUE;
   }
   if (made.result === 'not-yet') {
@@ -82,7 +83,7 @@ export async function ensureWorkspace(
 
 type Shown = Pick<VolumePlan, 'reason' | 'message'> & { use?: VolumePlan['use'] };
 
-function taken({ metadata }: AgentView): Shown {
+function taken({ metadata }: ControllerAgent): Shown {
   const name = claimNameOf(metadata.name);
   const next = `delete it, or rename the agent; runs wait until then`;
   return { reason: 'VolumeForeign', message: `volume claim ${name} was not made for this agent: ${next}` };
@@ -94,7 +95,7 @@ function refused(message: string): Shown {
   return { reason: 'VolumeRefused', message: `Kubernetes refused the volume claim (${message}): ${next}` };
 }
 
-function showPlan(draft: AgentView, { use, reason, message }: Shown, clock: Clock): void {
+function showPlan(draft: ControllerAgent, { use, reason, message }: Shown, clock: Clock): void {
   const status = use === 'claim' ? 'True' : 'False';
   showCondition(draft, { type: WORKSPACE_PERSISTENT, status, reason, message }, clock);
 }

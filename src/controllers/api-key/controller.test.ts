@@ -7,8 +7,9 @@ import { Secrets } from '../../kube/core-types.js';
 import { createLogger } from '../../observability/logger.js';
 import { FakeClock } from '../../../test/builders/fake-clock.js';
 import { RecordingApi, apiError } from '../../../test/builders/recording-api.js';
-import { apiKeyInformer, workspaceInformer } from '../common/informers.js';
 import { createAPIKeyController } from './controller.js';
+import { controllerApiKeyInformer } from '../../projections/api-key.js';
+import { controllerWorkspaceInformer } from '../../projections/workspace.js';
 
 const KEY = 'bw-ws-acme/ci';
 const apiVersion = 'boxwright.dev/v1alpha1';
@@ -33,7 +34,10 @@ function setup(overrides: { spec?: Partial<APIKey['spec']>; status?: APIKey['sta
   });
   const lines: string[] = [];
   const log = createLogger('test', 'debug', { write: (line) => lines.push(line) });
-  const caches = { apiKeys: api.informer(apiKeyInformer), workspaces: api.informer(workspaceInformer) };
+  const caches = {
+    apiKeys: api.informer(controllerApiKeyInformer),
+    workspaces: api.informer(controllerWorkspaceInformer),
+  };
   let draws = 0;
   const random = (size: number) => Buffer.alloc(size, ++draws);
   const controller = createAPIKeyController({ api, clock, log, caches, random });

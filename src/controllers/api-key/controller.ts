@@ -18,13 +18,13 @@ import type { Step } from '../../runtime/steps.js';
 import { all } from '../common/controller-part.js';
 import type { ControllerPart } from '../common/controller-part.js';
 import { refOf } from '../common/finalizer.js';
-import { BY_NAMESPACE } from '../common/informers.js';
 import { setReady } from '../common/ready.js';
 import type { NotReady } from '../common/ready.js';
 import { patchStatus } from '../common/status-patch.js';
 import { keyConditions, nextExpiryCheckMs } from './conditions.js';
 import { decideIssue, desiredSecret, newApiKey, recordOf } from './secret.js';
 import type { RandomBytes } from './secret.js';
+import { BY_NAMESPACE } from '../../projections/indexes.js';
 
 export interface APIKeyDependencies {
   api: Pick<KubeApi, 'get' | 'create' | 'replace' | 'patch'>;

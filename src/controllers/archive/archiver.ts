@@ -8,16 +8,16 @@ import { orUndefined } from '../../kube/errors.js';
 import type { Cache, KubeApi } from '../../kube/types.js';
 import { sessionTitleOf } from '../../run/session/title.js';
 import { readFinished } from '../../transcript/chunk-store.js';
-import { agentUidOf } from '../agent-run/views.js';
-import type { RunView } from '../agent-run/views.js';
 import { refOf } from '../common/finalizer.js';
-import { agentIndexValue } from '../common/informers.js';
-import type { AgentView } from '../common/informers.js';
+import type { ControllerRun } from '../../projections/agent-run.js';
+import type { ControllerAgent } from '../../projections/agent.js';
+import { agentKey } from '../../projections/indexes.js';
+import { agentUidOf } from '../../run/status.js';
 
 export interface ArchiverDependencies {
   api: Pick<KubeApi, 'get'>;
   store: Pick<ArchiveWriter, 'put'>;
-  agents: Pick<Cache<AgentView>, 'get'>;
+  agents: Pick<Cache<ControllerAgent>, 'get'>;
   /** The Workspace of a Box; undefined when the Box is gone. */
   workspaceOf(box: string, signal: AbortSignal): Promise<string | undefined>;
 }
@@ -32,7 +32,7 @@ export class RunArchiver {
    * Resolves when the archive has the finished run, or never needs it. Repeating it is a success. One GET of the run and
    * one a chunk. Rejects with an ArchiveUnavailableError, or when the API server does.
    */
-  async archive(run: RunView, signal: AbortSignal): Promise<ArchiveResult> {
+  async archive(run: ControllerRun, signal: AbortSignal): Promise<ArchiveResult> {
     const box = boxOfNamespace(run.metadata.namespace ?? '');
     const agentUid = agentUidOf(run);
     if (box === undefined || agentUid === undefined) return 'needless';
@@ -52,14 +52,14 @@ export class RunArchiver {
   }
 
   /** The archive of an agent goes with the agent. A cache that does not know it may be behind. */
-  async #agentStays(run: RunView, uid: string, signal: AbortSignal): Promise<boolean> {
+  async #agentStays(run: ControllerRun, uid: string, signal: AbortSignal): Promise<boolean> {
     const ref = { ...refOf(run.metadata), name: run.spec.agent };
-    const known = this.deps.agents.get(agentIndexValue(run.metadata.namespace, run.spec.agent));
+    const known = this.deps.agents.get(agentKey(run.metadata.namespace, run.spec.agent));
     const agent = known?.metadata.uid === uid ? known : await orUndefined(this.deps.api.get(Agents, ref, { signal }));
     return agent?.metadata.uid === uid && agent.metadata.deletionTimestamp === undefined;
   }
 
-  async #read(run: RunView, signal: AbortSignal): Promise<AgentRun | undefined> {
+  async #read(run: ControllerRun, signal: AbortSignal): Promise<AgentRun | undefined> {
     const live = await orUndefined(this.deps.api.get(AgentRuns, refOf(run.metadata), { signal }));
     return live?.metadata.uid === run.metadata.uid ? live : undefined;
   }

@@ -16,18 +16,18 @@ import type { Cache, KubeApi } from '../../kube/types.js';
 import type { Clock } from '../../runtime/clock.js';
 import { isoNow } from '../../runtime/clock.js';
 import type { ReconcileResult } from '../../runtime/controller.js';
-import { isCounted } from '../agent-run/views.js';
-import type { RunView } from '../agent-run/views.js';
 import type { ControllerPart } from '../common/controller-part.js';
 import { refOf } from '../common/finalizer.js';
 import { patchStatus } from '../common/status-patch.js';
 import type { ArchiveResult, RunArchiver } from './archiver.js';
 import type { ArchiveGate } from './gate.js';
+import type { ControllerRun } from '../../projections/agent-run.js';
+import { isCounted } from '../../run/usage/totals.js';
 
 export interface ArchiveDependencies {
   api: Pick<KubeApi, 'get' | 'patch'>;
   clock: Clock;
-  runs: Cache<RunView>;
+  runs: Cache<ControllerRun>;
   archiver: Pick<RunArchiver, 'archive'>;
   store: Pick<ArchiveWriter, 'retryInMs'>;
   metrics: Pick<ArchiveMetrics, 'waiting'>;
@@ -52,7 +52,7 @@ export interface ArchiveControllers {
   /** The run controller asks it before it lets a run go. */
   gate: ArchiveGate;
   /** Stores a finished run at once: for whoever wants to delete its input or its chunks. Rejects as the archiver does. */
-  storeNow(run: RunView, signal: AbortSignal): Promise<ArchiveResult>;
+  storeNow(run: ControllerRun, signal: AbortSignal): Promise<ArchiveResult>;
 }
 
 export function createArchiveControllers(deps: ArchiveDependencies): ArchiveControllers {
@@ -82,7 +82,7 @@ export function createArchiveControllers(deps: ArchiveDependencies): ArchiveCont
 }
 
 /** Deleted, ended, not counted yet, and nobody will raise its usage any more. */
-function isLeaving(run: RunView): boolean {
+function isLeaving(run: ControllerRun): boolean {
   const deleted = run.metadata.deletionTimestamp !== undefined;
   return deleted && isTerminal(run) && isCounted(run) && run.status?.usageFinal === true;
 }
@@ -114,7 +114,7 @@ async function reconcile(
 async function tell(
   { api, clock }: ArchiveDependencies,
   progress: Progress,
-  run: RunView,
+  run: ControllerRun,
   signal: AbortSignal,
 ): Promise<void> {
   if (!progress.isUntold(run)) return;
@@ -139,7 +139,7 @@ class Progress implements ArchiveGate {
 
   constructor(private readonly metrics: Pick<ArchiveMetrics, 'waiting'>) {}
 
-  isStored(run: RunView): boolean {
+  isStored(run: ControllerRun): boolean {
     return this.#stored.has(uidOf(run));
   }
 
@@ -148,20 +148,20 @@ class Progress implements ArchiveGate {
     return () => this.#listeners.delete(listener);
   }
 
-  wait(run: RunView): void {
+  wait(run: ControllerRun): void {
     this.#waiting.add(uidOf(run));
     this.metrics.waiting(this.#waiting.size);
   }
 
-  isUntold(run: RunView): boolean {
+  isUntold(run: ControllerRun): boolean {
     return !this.#told.has(uidOf(run));
   }
 
-  told(run: RunView): void {
+  told(run: ControllerRun): void {
     this.#told.add(uidOf(run));
   }
 
-  store(run: RunView): void {
+  store(run: ControllerRun): void {
     this.forget(uidOf(run));
     this.#stored.add(uidOf(run));
     for (const listener of this.#listeners) listener(objectKey(run.metadata));
@@ -176,6 +176,6 @@ class Progress implements ArchiveGate {
   }
 }
 
-function uidOf(run: RunView): string {
+function uidOf(run: ControllerRun): string {
   return run.metadata.uid ?? '';
 }

@@ -1,9 +1,9 @@
 /** What the run controller asks the archive. */
-import type { RunView } from '../agent-run/views.js';
+import type { ControllerRun } from '../../projections/agent-run.js';
 
 /** Holds a run that is being removed until the archive has it. */
 export interface ArchiveGate {
-  isStored(run: RunView): boolean;
+  isStored(run: ControllerRun): boolean;
   /** Calls back with the key of each run that may go now; returns unsubscribe. */
   onStored(listener: (key: string) => void): () => void;
 }

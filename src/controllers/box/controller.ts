@@ -8,10 +8,10 @@ import { runSteps } from '../../runtime/steps.js';
 import { all } from '../common/controller-part.js';
 import type { ControllerPart } from '../common/controller-part.js';
 import { CountMirror } from '../common/count-mirror.js';
-import { BY_WORKSPACE } from '../common/informers.js';
 import { patchStatus } from '../common/status-patch.js';
 import type { BoxDependencies } from './dependencies.js';
 import { boxSteps } from './steps.js';
+import { BY_WORKSPACE } from '../../projections/indexes.js';
 
 /** The controller of Box. */
 export function createBoxController(deps: BoxDependencies): ControllerPart {

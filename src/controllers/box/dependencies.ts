@@ -1,14 +1,23 @@
 /** What the Box controller is given. */
 import type { Box } from '../../api/v1alpha1/box.js';
 import type { Workspace } from '../../api/v1alpha1/workspace.js';
-import type { LimitRange, Namespace, NetworkPolicy, ResourceQuota, ServiceAccount } from '../../kube/core-types.js';
+import type {
+  LimitRange,
+  Namespace,
+  NetworkPolicy,
+  ResourceQuota,
+  ServiceAccount,
+  RoleBinding,
+} from '../../kube/core-types.js';
 import type { Cache, KubeApi } from '../../kube/types.js';
 import type { Logger } from '../../observability/logger.js';
 import type { Clock } from '../../runtime/clock.js';
-import type { AgentChildView, AgentView, RunView, TriggerView } from '../common/informers.js';
-import type { RoleBinding } from '../common/role-bindings.js';
 import type { NetworkSettings } from './network-policies.js';
-import type { ProbeJobView, ProbeSettings } from './probe-job.js';
+import type { ProbeSettings } from './probe-job.js';
+import type { AgentChild } from '../../projections/agent-child.js';
+import type { ControllerTrigger } from '../../projections/agent-trigger.js';
+import type { ControllerAgent } from '../../projections/agent.js';
+import type { ProbeJob } from '../../projections/job.js';
 
 /** What the run controller knows about a Box. */
 export interface BoxCounts {
@@ -34,19 +43,19 @@ export interface BoxDependencies {
 export interface BoxCaches {
   boxes: Cache<Box>;
   workspaces: Cache<Workspace>;
-  agents: Cache<AgentView>;
-  triggers: Cache<TriggerView>;
-  schedules: Cache<AgentChildView>;
-  skills: Cache<AgentChildView>;
-  memories: Cache<AgentChildView>;
-  runs: Cache<RunView>;
+  agents: Cache<ControllerAgent>;
+  triggers: Cache<ControllerTrigger>;
+  schedules: Cache<AgentChild>;
+  skills: Cache<AgentChild>;
+  memories: Cache<AgentChild>;
+  runs: Cache<AgentChild>;
   namespaces: Cache<Namespace>;
   serviceAccounts: Cache<ServiceAccount>;
   networkPolicies: Cache<NetworkPolicy>;
   resourceQuotas: Cache<ResourceQuota>;
   limitRanges: Cache<LimitRange>;
   roleBindings: Cache<RoleBinding>;
-  probeJobs: Cache<ProbeJobView>;
+  probeJobs: Cache<ProbeJob>;
 }
 
 /** What a reconcile works with beside the Box itself. */

@@ -11,10 +11,16 @@ import type { ObjectMeta } from '../../api/meta.js';
 import { boxNamespace } from '../../api/names.js';
 import { Boxes } from '../../api/v1alpha1/box.js';
 import type { Box } from '../../api/v1alpha1/box.js';
-import type { LimitRange, Namespace, NetworkPolicy, ResourceQuota, ServiceAccount } from '../../kube/core-types.js';
+import type {
+  LimitRange,
+  Namespace,
+  NetworkPolicy,
+  ResourceQuota,
+  ServiceAccount,
+  RoleBinding,
+} from '../../kube/core-types.js';
 import { controllerReference } from '../../kube/owner-references.js';
 import type { NamespaceOwner } from '../common/namespace.js';
-import type { RoleBinding } from '../common/role-bindings.js';
 import { parseQuantity } from '../common/quantity.js';
 import { networkPolicySpecs } from './network-policies.js';
 import type { NetworkSettings } from './network-policies.js';

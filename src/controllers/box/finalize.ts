@@ -19,19 +19,19 @@ import {
   NetworkPolicies,
   ResourceQuotas,
   ServiceAccounts,
+  RoleBindings,
 } from '../../kube/core-types.js';
 import { DONE, requeueAfter } from '../../runtime/steps.js';
 import type { StepResult } from '../../runtime/steps.js';
 import { deleteObjects } from '../common/delete-objects.js';
 import { releaseFinalizer } from '../common/finalizer.js';
-import { BY_NAMESPACE } from '../common/informers.js';
 import { ANNOTATION_ADOPTED_BY, namespaceClaim, readNamespace, removeNamespace } from '../common/namespace.js';
 import { setReady } from '../common/ready.js';
-import { RoleBindings } from '../common/role-bindings.js';
 import type { BoxDependencies, BoxInputs } from './dependencies.js';
 import { LABELS_OF_ADOPTION, desiredObjects, ownerOf } from './desired.js';
 import { INTERNET_POLICY } from './network-policies.js';
 import { PROBE_JOB } from './probe-job.js';
+import { BY_NAMESPACE } from '../../projections/indexes.js';
 
 /** Cache events wake the Box earlier; this is for an event that never comes and for the next batch of deletes. */
 const RECHECK_MS = 2_000;

@@ -8,11 +8,26 @@ import { Boxes } from '../../api/v1alpha1/box.js';
 import { Workspaces } from '../../api/v1alpha1/workspace.js';
 import { Jobs, NetworkPolicies, Pods } from '../../kube/core-types.js';
 import { createLogger } from '../../observability/logger.js';
-import { jobInformer, podInformer, runInformer } from '../agent-run/views.js';
-import * as informers from '../common/informers.js';
 import { createBoxController } from './controller.js';
-import { probeJobInformer } from './probe-job.js';
 import type { ProbeSettings } from './probe-job.js';
+import { controllerMemoryInformer } from '../../projections/agent-memory.js';
+import { controllerRunInformer } from '../../projections/agent-run.js';
+import { controllerScheduleInformer } from '../../projections/agent-schedule.js';
+import { controllerSkillInformer } from '../../projections/agent-skill.js';
+import { controllerTriggerInformer } from '../../projections/agent-trigger.js';
+import { controllerAgentInformer } from '../../projections/agent.js';
+import { controllerBoxInformer } from '../../projections/box.js';
+import { controllerJobInformer, probeJobInformer } from '../../projections/job.js';
+import {
+  limitRangeInformer,
+  namespaceInformer,
+  networkPolicyInformer,
+  resourceQuotaInformer,
+  roleBindingInformer,
+  serviceAccountInformer,
+} from '../../projections/managed-objects.js';
+import { controllerPodInformer } from '../../projections/pod.js';
+import { controllerWorkspaceInformer } from '../../projections/workspace.js';
 
 const JOB = 'bw-dev/boxwright-network-probe';
 const SIGNAL = new AbortController().signal;
@@ -36,20 +51,20 @@ function setUp(egress: object = {}) {
   const { status: _status, ...box } = makeBox({ egress });
   api.seed(Boxes, box);
   const caches = {
-    boxes: api.informer(informers.boxInformer),
-    workspaces: api.informer(informers.workspaceInformer),
-    agents: api.informer(informers.agentInformer),
-    triggers: api.informer(informers.triggerInformer),
-    schedules: api.informer(informers.scheduleInformer),
-    skills: api.informer(informers.skillInformer),
-    memories: api.informer(informers.memoryInformer),
-    runs: api.informer(runInformer),
-    namespaces: api.informer(informers.namespaceInformer),
-    serviceAccounts: api.informer(informers.serviceAccountInformer),
-    networkPolicies: api.informer(informers.networkPolicyInformer),
-    resourceQuotas: api.informer(informers.resourceQuotaInformer),
-    limitRanges: api.informer(informers.limitRangeInformer),
-    roleBindings: api.informer(informers.roleBindingInformer),
+    boxes: api.informer(controllerBoxInformer),
+    workspaces: api.informer(controllerWorkspaceInformer),
+    agents: api.informer(controllerAgentInformer),
+    triggers: api.informer(controllerTriggerInformer),
+    schedules: api.informer(controllerScheduleInformer),
+    skills: api.informer(controllerSkillInformer),
+    memories: api.informer(controllerMemoryInformer),
+    runs: api.informer(controllerRunInformer),
+    namespaces: api.informer(namespaceInformer),
+    serviceAccounts: api.informer(serviceAccountInformer),
+    networkPolicies: api.informer(networkPolicyInformer),
+    resourceQuotas: api.informer(resourceQuotaInformer),
+    limitRanges: api.informer(limitRangeInformer),
+    roleBindings: api.informer(roleBindingInformer),
     probeJobs: api.informer(probeJobInformer),
   };
   let settings: ProbeSettings | Error = SETTINGS;
@@ -315,8 +330,8 @@ test('the run controller sees neither the Job nor the pod of a probe', async () 
   const { api, reconcile, endProbe } = setUp();
   await reconcile();
   await endProbe('gateway');
-  expect([...api.informer(jobInformer).values()]).toEqual([]);
-  expect([...api.informer(podInformer).values()]).toEqual([]);
+  expect([...api.informer(controllerJobInformer).values()]).toEqual([]);
+  expect([...api.informer(controllerPodInformer).values()]).toEqual([]);
 });
 
 test('the Job is small, bounded, without rights, and stands under the policies of runs', async () => {

@@ -11,13 +11,13 @@ import {
   verdictOf,
 } from './network-verdict.js';
 import type { ProbeState, Verdict } from './network-verdict.js';
-import type { ProbeJobView } from './probe-job.js';
+import type { ProbeJob } from '../../projections/job.js';
 
 const NOW = Date.parse('2026-03-01T12:00:00.000Z');
 const MINUTE = 60_000;
 const DAY = 86_400_000;
 
-const job = (changes: Partial<ProbeJobView> = {}): ProbeJobView => ({
+const job = (changes: Partial<ProbeJob> = {}): ProbeJob => ({
   uid: 'uid-job',
   namespace: 'bw-dev',
   digest: 'now',

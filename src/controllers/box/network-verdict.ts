@@ -7,7 +7,7 @@ import { PROBE_CONTAINER, ProbeReport } from '../../protocol/network-probe.js';
 import type { ProbeTargetName } from '../../protocol/network-probe.js';
 import type { KnownCondition, NotReady } from '../common/ready.js';
 import { PROBE_DEADLINE_SECONDS, PROBE_JOB } from './probe-job.js';
-import type { ProbeJobView } from './probe-job.js';
+import type { ProbeJob } from '../../projections/job.js';
 
 export const NETWORK_ENFORCED = 'NetworkEnforced';
 
@@ -21,9 +21,9 @@ const STUCK_MS = (PROBE_DEADLINE_SECONDS + 120) * 1000;
 export type ProbePlan =
   | { do: 'create' }
   /** Done with: of other policies, or read. */
-  | { do: 'delete'; job: ProbeJobView }
+  | { do: 'delete'; job: ProbeJob }
   /** Its report has not been read yet. */
-  | { do: 'read'; job: ProbeJobView }
+  | { do: 'read'; job: ProbeJob }
   | { do: 'wait'; ms: number };
 
 export interface ProbeState {
@@ -32,7 +32,7 @@ export interface ProbeState {
   digest: string;
   isRequired: boolean;
   latest: NetworkProbe | undefined;
-  job: ProbeJobView | undefined;
+  job: ProbeJob | undefined;
 }
 
 export function planProbe(state: ProbeState): ProbePlan {

@@ -14,7 +14,6 @@ import type { Box } from '../../api/v1alpha1/box.js';
 import { Jobs } from '../../kube/core-types.js';
 import type { Job } from '../../kube/core-types.js';
 import { apiVersionOf, controllerReference } from '../../kube/owner-references.js';
-import type { InformerOptions } from '../../kube/types.js';
 import { PROBE_CONTAINER, PROBE_TARGETS_ENV } from '../../protocol/network-probe.js';
 import type { ProbeTarget } from '../../protocol/network-probe.js';
 import { POD_GID, RUNNER_UID } from '../../protocol/pod.js';
@@ -104,31 +103,3 @@ function podSpec(box: Box, settings: ProbeSettings): Record<string, unknown> {
     ],
   };
 }
-
-export interface ProbeJobView {
-  uid: string;
-  namespace: string;
-  digest: string | undefined;
-  createdAt: number;
-  deleting: boolean;
-  ended: boolean;
-}
-
-export function projectProbeJob({ metadata, status }: Job): ProbeJobView {
-  return {
-    uid: metadata.uid ?? '',
-    namespace: metadata.namespace ?? '',
-    digest: metadata.annotations?.[ANNOTATION_PROBED],
-    createdAt: Date.parse(metadata.creationTimestamp ?? ''),
-    deleting: metadata.deletionTimestamp !== undefined,
-    ended: (status?.conditions ?? []).some(
-      ({ type, status }) => status === 'True' && (type === 'Complete' || type === 'Failed'),
-    ),
-  };
-}
-
-export const probeJobInformer: InformerOptions<Job, ProbeJobView> = {
-  type: Jobs,
-  labelSelector: LABEL_NETWORK_PROBE,
-  project: projectProbeJob,
-};

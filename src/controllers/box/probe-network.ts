@@ -26,7 +26,8 @@ import {
 } from './network-verdict.js';
 import type { ProbePlan } from './network-verdict.js';
 import { PROBE_JOB, buildProbeJob, probeDigest } from './probe-job.js';
-import type { ProbeJobView, ProbeSettings } from './probe-job.js';
+import type { ProbeSettings } from './probe-job.js';
+import type { ProbeJob } from '../../projections/job.js';
 
 /** The Services of the installation are read again this often while they have no address. */
 const NO_SETTINGS_RECHECK_MS = 15_000;
@@ -109,7 +110,7 @@ async function readSettings(
 }
 
 async function readVerdict(
-  job: ProbeJobView,
+  job: ProbeJob,
   { deps, draft, namespace, digest }: Round,
   signal: AbortSignal,
 ): Promise<void> {
@@ -122,7 +123,7 @@ async function readVerdict(
 
 async function podOf(
   { api }: BoxDependencies,
-  { namespace, uid }: ProbeJobView,
+  { namespace, uid }: ProbeJob,
   signal: AbortSignal,
 ): Promise<Pod | undefined> {
   const { items } = await api.list(Pods, { namespace, labelSelector: LABEL_NETWORK_PROBE, signal });

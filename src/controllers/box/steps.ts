@@ -2,18 +2,16 @@
 import { boxNamespace } from '../../api/names.js';
 import { Boxes } from '../../api/v1alpha1/box.js';
 import type { Box } from '../../api/v1alpha1/box.js';
-import { LimitRanges, NetworkPolicies, ResourceQuotas, ServiceAccounts } from '../../kube/core-types.js';
+import { LimitRanges, NetworkPolicies, ResourceQuotas, ServiceAccounts, RoleBindings } from '../../kube/core-types.js';
 import { CONTINUE, DONE, requeueAfter } from '../../runtime/steps.js';
 import type { Step, StepResult } from '../../runtime/steps.js';
 import type { CountMirror } from '../common/count-mirror.js';
 import { deleteObjects } from '../common/delete-objects.js';
 import { ensureObject } from '../common/ensure-object.js';
 import { ensureFinalizer } from '../common/finalizer.js';
-import { BY_NAMESPACE } from '../common/informers.js';
 import { mirrorCounts } from '../common/mirror-counts.js';
 import { ensureNamespace } from '../common/namespace.js';
 import { setReady } from '../common/ready.js';
-import { RoleBindings } from '../common/role-bindings.js';
 import type { NotReady } from '../common/ready.js';
 import type { BoxDependencies, BoxInputs } from './dependencies.js';
 import { desiredNamespace, desiredObjects, ownerOf, wrongAmounts } from './desired.js';
@@ -22,6 +20,7 @@ import { finalizeBox } from './finalize.js';
 import { INTERNET_POLICY } from './network-policies.js';
 import { networkNotReady } from './network-verdict.js';
 import { probeNetwork } from './probe-network.js';
+import { BY_NAMESPACE } from '../../projections/indexes.js';
 
 /** A namespace that is in the way is looked at again this often: annotating it wakes nobody. */
 const BLOCKED_RECHECK_MS = 30_000;

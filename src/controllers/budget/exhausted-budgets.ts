@@ -7,10 +7,10 @@ import { boxNamespace, boxOfNamespace } from '../../api/names.js';
 import type { AgentRun } from '../../api/v1alpha1/agent-run.js';
 import type { CacheChange } from '../../kube/types.js';
 import type { Clock } from '../../runtime/clock.js';
-import { agentIndexValue } from '../common/informers.js';
 import { isSettled, ownerScopes, placeOf, returnsOf } from './scopes.js';
 import type { BudgetCaches, OwnerScope, Place } from './scopes.js';
 import { isEmpty, type Limit } from './grants.js';
+import { agentKey } from '../../projections/indexes.js';
 
 type Period = Exclude<Limit['per'], 'run'>;
 
@@ -91,7 +91,7 @@ export class EmptyBudgets {
   of(box: string, agent: string): EmptyBudget | undefined {
     if (this.#marks.size === 0) return undefined;
     const workspace = this.caches.boxes.get(box)?.spec.workspace ?? '';
-    const ids = [`Agent:${agentIndexValue(boxNamespace(box), agent)}`, `Box:${box}`, `Workspace:${workspace}`];
+    const ids = [`Agent:${agentKey(boxNamespace(box), agent)}`, `Box:${box}`, `Workspace:${workspace}`];
     return latest(ids.flatMap((id) => this.#marks.get(id) ?? []));
   }
 

@@ -5,8 +5,8 @@ import { isTerminal } from '../../run/status.js';
 import type { AgentRun } from '../../api/v1alpha1/agent-run.js';
 import type { Budgets, FoldedTotals } from '../../api/v1alpha1/common.js';
 import type { Cache } from '../../kube/types.js';
-import { BY_CALLER } from '../agent-run/views.js';
-import { BY_AGENT, BY_NAMESPACE, BY_WORKSPACE, agentIndexValue } from '../common/informers.js';
+import { BY_CALLER } from '../../projections/agent-run.js';
+import { BY_AGENT, BY_NAMESPACE, BY_WORKSPACE, agentKey } from '../../projections/indexes.js';
 
 /** What of an Agent, Box or Workspace matters here. */
 export interface BudgetOwner {
@@ -79,7 +79,7 @@ export function ownerScopes(
   { namespace, agent }: Pick<Place, 'namespace' | 'agent'>,
 ): OwnerScope[] {
   const { runs, agents, boxes, workspaces } = caches;
-  const agentKey = agentIndexValue(namespace, agent);
+  const key = agentKey(namespace, agent);
   const boxName = boxOfNamespace(namespace) ?? '';
   const box = boxes.get(boxName);
   const workspace = box?.spec.workspace ?? '';
@@ -91,8 +91,8 @@ export function ownerScopes(
     return [{ kind, name, id: `${kind}:${key}`, budget: owner.spec.budget ?? [], sums: owner.status, ...set }];
   };
   return [
-    ...scope('Agent', agentKey, agents.get(agentKey), {
-      runs: () => runs.byIndex(BY_AGENT, agentKey),
+    ...scope('Agent', key, agents.get(key), {
+      runs: () => runs.byIndex(BY_AGENT, key),
       has: (place) => place.namespace === namespace && place.agent === agent,
     }),
     ...scope('Box', boxName, box, {

@@ -2,7 +2,7 @@ import { NetworkPolicies, ServiceAccounts } from '../../kube/core-types.js';
 import type { LimitRange, NetworkPolicy, ResourceQuota, ServiceAccount } from '../../kube/core-types.js';
 import { RecordingApi } from '../../../test/builders/recording-api.js';
 import { ensureObject, isAsDesired } from './ensure-object.js';
-import { networkPolicyInformer, serviceAccountInformer } from './informers.js';
+import { networkPolicyInformer, serviceAccountInformer } from '../../projections/managed-objects.js';
 
 const signal = new AbortController().signal;
 const metadata = { name: 'x', namespace: 'bw-a', labels: { 'app.kubernetes.io/managed-by': 'boxwright' } };

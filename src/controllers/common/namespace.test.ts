@@ -1,8 +1,8 @@
 import { Namespaces, Pods } from '../../kube/core-types.js';
 import type { Namespace } from '../../kube/core-types.js';
 import { RecordingApi, apiError } from '../../../test/builders/recording-api.js';
-import { namespaceInformer } from './informers.js';
 import { ensureNamespace, namespaceClaim, removeNamespace } from './namespace.js';
+import { namespaceInformer } from '../../projections/managed-objects.js';
 
 const owner = { name: 'dev', uid: 'uid-1' };
 const signal = new AbortController().signal;

@@ -9,10 +9,11 @@ import { FakeClock } from '../../../test/builders/fake-clock.js';
 import { recordingLog } from '../../../test/builders/log.js';
 import { apiError, RecordingApi } from '../../../test/builders/recording-api.js';
 import { NAMESPACE, makeJob, makeRun } from '../../../test/builders/run-objects.js';
-import { jobInformer, runInformer } from '../agent-run/views.js';
 import { ACTIONS_AT_ONCE, createRetentionController } from './controller.js';
 import type { RetentionLevels } from './metrics.js';
 import type { TranscriptArchive } from './remove.js';
+import { controllerRunInformer } from '../../projections/agent-run.js';
+import { controllerJobInformer } from '../../projections/job.js';
 
 const HOUR = 3_600_000;
 
@@ -22,7 +23,7 @@ function setUp(archive?: TranscriptArchive) {
   const { log, lines } = recordingLog();
   const acted: string[] = [];
   const levels: RetentionLevels[] = [];
-  const caches = { runs: api.informer(runInformer), jobs: api.informer(jobInformer) };
+  const caches = { runs: api.informer(controllerRunInformer), jobs: api.informer(controllerJobInformer) };
   const part = createRetentionController({
     api,
     clock,

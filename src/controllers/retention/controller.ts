@@ -9,7 +9,6 @@ import type { Logger } from '../../observability/logger.js';
 import type { Clock } from '../../runtime/clock.js';
 import type { ReconcileResult } from '../../runtime/controller.js';
 import { inParallel } from '../../runtime/in-parallel.js';
-import type { JobView, RunView } from '../agent-run/views.js';
 import { objectKey } from '../../api/meta.js';
 import type { ControllerPart } from '../common/controller-part.js';
 import type { RetentionMetrics } from './metrics.js';
@@ -18,12 +17,14 @@ import type { RetentionAction, RetentionLimits } from './plan.js';
 import { Remover } from './remove.js';
 import type { TranscriptArchive } from './remove.js';
 import { finishedRuns, fixedBytesOf, storedBytesOf } from './stored.js';
+import type { ControllerRun } from '../../projections/agent-run.js';
+import type { ControllerJob } from '../../projections/job.js';
 
 export interface RetentionDependencies {
   api: Pick<KubeApi, 'get' | 'patch' | 'delete'>;
   clock: Clock;
   log: Logger;
-  caches: { runs: Cache<RunView>; jobs: Pick<Cache<JobView>, 'get'> };
+  caches: { runs: Cache<ControllerRun>; jobs: Pick<Cache<ControllerJob>, 'get'> };
   limits: RetentionLimits;
   metrics: RetentionMetrics;
   /** Absent when the installation has none. */
@@ -118,7 +119,7 @@ class Retention {
   }
 
   /** Whether the cache still shows the run as it was before it was dealt with. */
-  #isAsked(run: RunView): boolean {
+  #isAsked(run: ControllerRun): boolean {
     const asked = this.#asked.get(objectKey(run.metadata));
     return asked !== undefined && asked.version === run.metadata.resourceVersion;
   }
@@ -129,6 +130,6 @@ class Retention {
   }
 }
 
-function bytesOf(run: RunView): number {
+function bytesOf(run: ControllerRun): number {
   return storedBytesOf(run) + fixedBytesOf(run);
 }

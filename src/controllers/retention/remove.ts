@@ -11,19 +11,20 @@ import { Jobs } from '../../kube/core-types.js';
 import { isConflict, isNotFound, orUndefined } from '../../kube/errors.js';
 import { ownedBy } from '../../kube/owner-references.js';
 import type { Cache, KubeApi, ObjectRef } from '../../kube/types.js';
-import type { JobView, RunView } from '../agent-run/views.js';
 import { refOf } from '../common/finalizer.js';
 import { chunksOf } from './stored.js';
+import type { ControllerRun } from '../../projections/agent-run.js';
+import type { ControllerJob } from '../../projections/job.js';
 
 /** Where transcripts stay readable after they left the cluster. */
 export interface TranscriptArchive {
   /** Resolves when it has the finished run, or never needs it; rejects while it cannot be reached. */
-  storeNow(run: RunView, signal: AbortSignal): Promise<'stored' | 'needless'>;
+  storeNow(run: ControllerRun, signal: AbortSignal): Promise<'stored' | 'needless'>;
 }
 
 export interface RemoverDependencies {
   api: Pick<KubeApi, 'get' | 'patch' | 'delete'>;
-  jobs: Pick<Cache<JobView>, 'get'>;
+  jobs: Pick<Cache<ControllerJob>, 'get'>;
   /** Absent when the installation has none. */
   archive?: TranscriptArchive | undefined;
 }
@@ -32,7 +33,7 @@ export class Remover {
   constructor(private readonly deps: RemoverDependencies) {}
 
   /** Asks for the deletion of the run, after what belongs to it. Repeating it is harmless. */
-  async remove(run: RunView, signal: AbortSignal): Promise<void> {
+  async remove(run: ControllerRun, signal: AbortSignal): Promise<void> {
     await this.deps.archive?.storeNow(run, signal);
     await this.#deleteChunks(run, signal);
     await this.#deleteJob(run, signal);
@@ -43,7 +44,7 @@ export class Remover {
   }
 
   /** Takes input and transcript of a run that stays. After a crash in between the next pass does it again. */
-  async expire(run: RunView, signal: AbortSignal): Promise<void> {
+  async expire(run: ControllerRun, signal: AbortSignal): Promise<void> {
     const archived = await this.deps.archive?.storeNow(run, signal);
     await this.#deleteChunks(run, signal);
     const ref = refOf(run.metadata);
@@ -72,20 +73,20 @@ export class Remover {
    * Each chunk by its UID: the cache may still show a run that is gone, and the chunks of a new run of its name have the same
    * names. The UID comes from a read of metadata by name; a list would make the API server go through the chunks of all runs.
    */
-  async #deleteChunks(run: RunView, signal: AbortSignal): Promise<void> {
+  async #deleteChunks(run: ControllerRun, signal: AbortSignal): Promise<void> {
     const { namespace = '', name } = run.metadata;
     const names = Array.from({ length: chunksOf(run) }, (_, seq) => chunkName(name, seq));
     await Promise.all(names.map((chunk) => this.#deleteChunk({ namespace, name: chunk }, run, signal)));
   }
 
-  async #deleteChunk(ref: ObjectRef, run: RunView, signal: AbortSignal): Promise<void> {
+  async #deleteChunk(ref: ObjectRef, run: ControllerRun, signal: AbortSignal): Promise<void> {
     const chunk = await orUndefined(this.deps.api.get(AgentRunChunks, ref, { metadataOnly: true, signal }));
     const { uid } = chunk?.metadata ?? {};
     if (chunk === undefined || uid === undefined || !ownedBy(chunk, run.metadata.uid ?? '')) return;
     await ignoreGone(this.deps.api.delete(AgentRunChunks, ref, { uid, signal }));
   }
 
-  async #deleteJob(run: RunView, signal: AbortSignal): Promise<void> {
+  async #deleteJob(run: ControllerRun, signal: AbortSignal): Promise<void> {
     const job = this.deps.jobs.get(objectKey(run.metadata));
     if (job === undefined || job.deleting || job.ownerUid !== run.metadata.uid) return;
     const options = { uid: job.uid, propagationPolicy: 'Background', signal } as const;

@@ -1,7 +1,7 @@
 import type { AgentRun } from '../../api/v1alpha1/agent-run.js';
 import { makeRun } from '../../../test/builders/run-objects.js';
-import { projectRun } from '../agent-run/views.js';
 import { finishedRuns, fixedBytesOf, storedBytesOf } from './stored.js';
+import { projectControllerRun } from '../../projections/agent-run.js';
 
 const NOW = Date.parse('2026-01-02T00:00:00Z');
 const DONE = { phase: 'done', usageFinal: true, finishedAt: '2026-01-01T12:00:00Z' } as const;
@@ -25,23 +25,26 @@ describe('the stored bytes of a run', () => {
 
   it('contain the data of its input, but not a short message', () => {
     const input = { encoding: 'gzip', bytes: 9000, sha256: 'aa', data: 'x'.repeat(500) } as const;
-    expect(storedBytesOf(projectRun(makeRun('r', { spec: { input }, status: DONE })))).toBe(500);
-    expect(storedBytesOf(projectRun(makeRun('r', { status: DONE })))).toBe(0);
+    expect(storedBytesOf(projectControllerRun(makeRun('r', { spec: { input }, status: DONE })))).toBe(500);
+    expect(storedBytesOf(projectControllerRun(makeRun('r', { status: DONE })))).toBe(0);
   });
 });
 
 it('a message that only a manifest can hold inline goes with its run, and counts in bytes', () => {
-  const fixed = (message: string) => fixedBytesOf(projectRun(makeRun('r', { spec: { message }, status: DONE })));
+  const fixed = (message: string) =>
+    fixedBytesOf(projectControllerRun(makeRun('r', { spec: { message }, status: DONE })));
   expect(fixed('é'.repeat(2048))).toBe(0);
   expect(fixed('é'.repeat(2049))).toBe(4098);
-  const run = projectRun(makeRun('r', { spec: { message: 'x'.repeat(5000) }, status: DONE }));
+  const run = projectControllerRun(makeRun('r', { spec: { message: 'x'.repeat(5000) }, status: DONE }));
   expect(finishedRuns([run], NOW)).toMatchObject([{ storedBytes: 0, fixedBytes: 5000 }]);
   expect(JSON.stringify(run)).not.toContain('xxx');
 });
 
 describe('the sessions that are open', () => {
   const of = (...runs: AgentRun[]) =>
-    finishedRuns(runs.map(projectRun), NOW).map(({ key, sessionOpen }) => `${key.split('/')[1]} ${sessionOpen}`);
+    finishedRuns(runs.map(projectControllerRun), NOW).map(
+      ({ key, sessionOpen }) => `${key.split('/')[1]} ${sessionOpen}`,
+    );
   const at = (second: number, sessionId = 's') => ({ sessionId, createdAt: `2026-01-01T00:00:0${second}.000Z` });
 
   it.each<[string, AgentRun[], string[]]>([

@@ -3,23 +3,23 @@ import { acceptedAt } from '../../api/names.js';
 import { isTerminal } from '../../run/status.js';
 import { MAX_CHUNK_STORED_BYTES } from '../../api/v1alpha1/agent-run-chunk.js';
 import { USAGE_WAIT_MS } from '../agent-run/settlement/settle.js';
-import type { RunView } from '../agent-run/views.js';
 import type { FinishedRun } from './plan.js';
 import { sessionKeyOf } from '../../run/session/key.js';
+import type { ControllerRun } from '../../projections/agent-run.js';
 
 /** When the run ended, in milliseconds since the epoch. */
-function finishedAtOf(run: RunView): number {
+function finishedAtOf(run: ControllerRun): number {
   return Date.parse(run.status?.finishedAt ?? acceptedAt(run));
 }
 
 /** Chunks that the run may still have. */
-export function chunksOf(run: RunView): number {
+export function chunksOf(run: ControllerRun): number {
   const { state, chunks = 0 } = run.status?.transcript ?? {};
   return state === 'full' || state === 'truncated' ? chunks : 0;
 }
 
 /** Bytes of the stored input and of the chunks, as the API server keeps them. */
-export function storedBytesOf(run: RunView): number {
+export function storedBytesOf(run: ControllerRun): number {
   const chunks = chunksOf(run);
   const { storedBytes, bytes = 0 } = run.status?.transcript ?? {};
   // A transcript without its stored size is taken for as large as it can be: base64 of what did not compress.
@@ -31,12 +31,12 @@ export function storedBytesOf(run: RunView): number {
  * What goes with the run only: a long message that stands in the object, which nobody may change. Short ones are
  * bounded by the number of runs.
  */
-export function fixedBytesOf(run: RunView): number {
+export function fixedBytesOf(run: ControllerRun): number {
   return run.messageBytes ?? 0;
 }
 
 /** The finished runs as the plan sees them; runs that are being deleted count as gone. Cheap: there may be 60,000. */
-export function finishedRuns(runs: readonly RunView[], now: number): FinishedRun[] {
+export function finishedRuns(runs: readonly ControllerRun[], now: number): FinishedRun[] {
   const open = openSessions(runs);
   const finished: FinishedRun[] = [];
   for (const run of runs) {
@@ -59,9 +59,9 @@ export function finishedRuns(runs: readonly RunView[], now: number): FinishedRun
 }
 
 /** Sessions in which a run waits or works, and those whose last run waits for an answer. */
-function openSessions(runs: readonly RunView[]): ReadonlySet<string> {
+function openSessions(runs: readonly ControllerRun[]): ReadonlySet<string> {
   const open = new Set<string>();
-  const asking = new Map<string, RunView>();
+  const asking = new Map<string, ControllerRun>();
   for (const run of runs) {
     if (!isTerminal(run)) open.add(sessionKeyOf(run));
     if (run.waitsForAnswer === true) asking.set(sessionKeyOf(run), run);

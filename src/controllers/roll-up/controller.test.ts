@@ -8,9 +8,12 @@ import { FakeClock } from '../../../test/builders/fake-clock.js';
 import { RecordingApi } from '../../../test/builders/recording-api.js';
 import { NAMESPACE, makeAgent, makeBox, makeRun, makeWorkspace } from '../../../test/builders/run-objects.js';
 import { PartDriver } from '../../../test/builders/run-world.js';
-import { runInformer } from '../agent-run/views.js';
-import { agentInformer, boxInformer, triggerInformer, workspaceInformer } from '../common/informers.js';
 import { createTotalsController } from './controller.js';
+import { controllerRunInformer } from '../../projections/agent-run.js';
+import { controllerTriggerInformer } from '../../projections/agent-trigger.js';
+import { controllerAgentInformer } from '../../projections/agent.js';
+import { controllerBoxInformer } from '../../projections/box.js';
+import { controllerWorkspaceInformer } from '../../projections/workspace.js';
 
 function setUp() {
   const clock = new FakeClock();
@@ -21,11 +24,11 @@ function setUp() {
       clock,
       releaseNamespace: 'boxwright',
       caches: {
-        runs: api.informer(runInformer),
-        agents: api.informer(agentInformer),
-        triggers: api.informer(triggerInformer),
-        boxes: api.informer(boxInformer),
-        workspaces: api.informer(workspaceInformer),
+        runs: api.informer(controllerRunInformer),
+        agents: api.informer(controllerAgentInformer),
+        triggers: api.informer(controllerTriggerInformer),
+        boxes: api.informer(controllerBoxInformer),
+        workspaces: api.informer(controllerWorkspaceInformer),
       },
     }),
     clock,

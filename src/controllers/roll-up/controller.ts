@@ -5,7 +5,7 @@
 import { formatMicroUsd } from '../../run/usage/money.js';
 import type { KubeObject, ResourceType } from '../../api/meta.js';
 import { boxOfNamespace, childName } from '../../api/names.js';
-import { totalsOf } from '../../run/usage/totals.js';
+import { totalsOf, isCounted } from '../../run/usage/totals.js';
 import type { Totals } from '../../run/usage/totals.js';
 import { AgentTriggers } from '../../api/v1alpha1/agent-trigger.js';
 import { Agents } from '../../api/v1alpha1/agent.js';
@@ -17,25 +17,27 @@ import { Workspaces } from '../../api/v1alpha1/workspace.js';
 import type { Cache, Informer, KubeApi } from '../../kube/types.js';
 import type { Clock } from '../../runtime/clock.js';
 import type { ReconcileResult } from '../../runtime/controller.js';
-import { BY_TRIGGER_UID, BY_UID, agentUidOf, isCounted } from '../agent-run/views.js';
-import type { RunView } from '../agent-run/views.js';
 import { all } from '../common/controller-part.js';
 import type { ControllerPart } from '../common/controller-part.js';
 import { CountMirror } from '../common/count-mirror.js';
 import { refOf } from '../common/finalizer.js';
-import { BY_AGENT } from '../common/informers.js';
-import type { AgentView, TriggerView } from '../common/informers.js';
 import { statusDiff } from '../common/status-patch.js';
 import { countedRun } from './roll-up.js';
 import { FoldingSweep } from './sweep.js';
+import { BY_TRIGGER_UID, BY_UID } from '../../projections/agent-run.js';
+import type { ControllerRun } from '../../projections/agent-run.js';
+import type { ControllerTrigger } from '../../projections/agent-trigger.js';
+import type { ControllerAgent } from '../../projections/agent.js';
+import { BY_AGENT } from '../../projections/indexes.js';
+import { agentUidOf } from '../../run/status.js';
 
 export interface TotalsDependencies {
   api: Pick<KubeApi, 'patch' | 'list'>;
   clock: Clock;
   caches: {
-    runs: Informer<RunView>;
-    agents: Cache<AgentView>;
-    triggers: Cache<TriggerView>;
+    runs: Informer<ControllerRun>;
+    agents: Cache<ControllerAgent>;
+    triggers: Cache<ControllerTrigger>;
     boxes: Cache<Box>;
     workspaces: Cache<Workspace>;
   };
@@ -153,7 +155,11 @@ function ownerKinds({ caches }: TotalsDependencies): Record<string, OwnerKind | 
   };
 }
 
-function agentFields(runs: Cache<RunView>, agent: AgentView | undefined, key: string): Record<string, unknown> {
+function agentFields(
+  runs: Cache<ControllerRun>,
+  agent: ControllerAgent | undefined,
+  key: string,
+): Record<string, unknown> {
   if (agent === undefined) return {};
   const own = runs.byIndex(BY_AGENT, key).filter((run) => agentUidOf(run) === agent.metadata.uid);
   const totals = ownTotals(agent, own);
@@ -165,18 +171,18 @@ function agentFields(runs: Cache<RunView>, agent: AgentView | undefined, key: st
   };
 }
 
-function triggerFields(runs: Cache<RunView>, trigger: TriggerView | undefined): Record<string, unknown> {
+function triggerFields(runs: Cache<ControllerRun>, trigger: ControllerTrigger | undefined): Record<string, unknown> {
   if (trigger === undefined) return {};
   const totals = ownTotals(trigger, runs.byIndex(BY_TRIGGER_UID, trigger.metadata.uid ?? ''));
   return { fireCount: totals.runs, ...(totals.lastRunAt === null ? {} : { lastFiredAt: totals.lastRunAt }) };
 }
 
-function ownTotals(owner: OwnerView, runs: readonly RunView[]): Totals {
+function ownTotals(owner: OwnerView, runs: readonly ControllerRun[]): Totals {
   return totalsOf(owner.status?.folded, owner.status?.folding, runs.filter(isCounted).map(countedRun));
 }
 
 function watchTotals({ caches }: TotalsDependencies, enqueue: (key: string) => void): () => void {
-  const enqueueOwners = (run: RunView) => {
+  const enqueueOwners = (run: ControllerRun) => {
     const { namespace = '' } = run.metadata;
     const { agent, trigger } = run.spec;
     enqueue(`${Agents.plural}:${namespace}/${agent}`);

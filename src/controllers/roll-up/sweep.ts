@@ -7,12 +7,12 @@
 import { AgentRuns } from '../../api/v1alpha1/agent-run.js';
 import type { Informer, KubeApi } from '../../kube/types.js';
 import type { Clock } from '../../runtime/clock.js';
-import type { RunView } from '../agent-run/views.js';
+import type { ControllerRun } from '../../projections/agent-run.js';
 
 export interface SweepDependencies {
   api: Pick<KubeApi, 'list'>;
   clock: Pick<Clock, 'after'>;
-  runs: Pick<Informer<RunView>, 'waitForResourceVersion'> & { hasUid(uid: string): boolean };
+  runs: Pick<Informer<ControllerRun>, 'waitForResourceVersion'> & { hasUid(uid: string): boolean };
   /** A namespace in which the position is read; it needs no runs. */
   namespace: string;
 }

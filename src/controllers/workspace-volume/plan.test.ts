@@ -1,12 +1,13 @@
 import { BoxSpec } from '../../api/v1alpha1/box.js';
 import { claimNameOf, mustWait, planVolume } from './plan.js';
 import type { VolumeFacts } from './plan.js';
-import type { ClaimView, StorageClassView } from './views.js';
+import type { StorageClassProjection } from '../../projections/storage-class.js';
+import type { VolumeClaimProjection } from '../../projections/volume-claim.js';
 
-const STANDARD: StorageClassView = { name: 'standard', isDefault: true, createdAt: 1 };
-const FAST: StorageClassView = { name: 'fast', isDefault: false, createdAt: 2 };
+const STANDARD: StorageClassProjection = { name: 'standard', isDefault: true, createdAt: 1 };
+const FAST: StorageClassProjection = { name: 'fast', isDefault: false, createdAt: 2 };
 
-function claim(changes: Partial<ClaimView> = {}): ClaimView {
+function claim(changes: Partial<VolumeClaimProjection> = {}): VolumeClaimProjection {
   return {
     uid: 'uid-claim',
     name: 'ada-workspace',

@@ -8,7 +8,8 @@ import type { ConditionReason } from '../../api/condition-reasons.js';
 import type { ObjectMeta } from '../../api/meta.js';
 import type { Box } from '../../api/v1alpha1/box.js';
 import type { Cache } from '../../kube/types.js';
-import type { ClaimView, StorageClassView } from './views.js';
+import type { StorageClassProjection } from '../../projections/storage-class.js';
+import type { VolumeClaimProjection } from '../../projections/volume-claim.js';
 
 /** Name of the claim of an agent, like that of its Secret: an Agent's name is at most 36 characters. */
 export function claimNameOf(agent: string): string {
@@ -19,8 +20,8 @@ export interface VolumeFacts {
   agent: { name: string; uid: string };
   settings: Box['spec']['workspaceVolume'];
   /** The claim of that name with our label, whoever owns it. */
-  claim: ClaimView | undefined;
-  classes: Iterable<StorageClassView>;
+  claim: VolumeClaimProjection | undefined;
+  classes: Iterable<StorageClassProjection>;
 }
 
 /** What to do, and what condition WorkspacePersistent says about it. */
@@ -34,8 +35,8 @@ export type VolumePlan = { reason: ConditionReason; message: string } & (
 );
 
 export interface VolumeCaches {
-  claims: Pick<Cache<ClaimView>, 'get'>;
-  storageClasses: Pick<Cache<StorageClassView>, 'values'>;
+  claims: Pick<Cache<VolumeClaimProjection>, 'get'>;
+  storageClasses: Pick<Cache<StorageClassProjection>, 'values'>;
 }
 
 /** The plan for an agent of the Box, from what the caches show; `made` is a claim that they may not show yet. */
@@ -43,7 +44,7 @@ export function volumeOf(
   caches: VolumeCaches,
   { metadata: { name, uid = '', namespace = '' } }: { metadata: ObjectMeta },
   box: Pick<Box, 'spec'>,
-  made?: ClaimView,
+  made?: VolumeClaimProjection,
 ): VolumePlan {
   return planVolume({
     agent: { name, uid },
@@ -113,7 +114,7 @@ function withoutClaim({ settings, classes }: VolumeFacts): VolumePlan {
 }
 
 /** As Kubernetes does: of several defaults the youngest. */
-function defaultClass(classes: readonly StorageClassView[]): StorageClassView | undefined {
+function defaultClass(classes: readonly StorageClassProjection[]): StorageClassProjection | undefined {
   return classes
     .filter(({ isDefault }) => isDefault)
     .toSorted((a, b) => b.createdAt - a.createdAt || (a.name < b.name ? -1 : 1))[0];
@@ -123,7 +124,7 @@ function wait(reason: ConditionReason, message: string): VolumePlan {
   return { use: 'wait', reason, message };
 }
 
-function ephemeral(claim: ClaimView | undefined): string {
+function ephemeral(claim: VolumeClaimProjection | undefined): string {
   const text = 'files in /workspace go with the pod of each run: spec.workspaceVolume.mode of the Box is ephemeral';
   return claim === undefined
     ? text

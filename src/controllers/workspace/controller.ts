@@ -6,7 +6,7 @@ import { Boxes } from '../../api/v1alpha1/box.js';
 import type { Box } from '../../api/v1alpha1/box.js';
 import { Workspaces } from '../../api/v1alpha1/workspace.js';
 import type { Workspace } from '../../api/v1alpha1/workspace.js';
-import type { Namespace } from '../../kube/core-types.js';
+import type { Namespace, RoleBinding } from '../../kube/core-types.js';
 import type { Cache, KubeApi } from '../../kube/types.js';
 import type { Logger } from '../../observability/logger.js';
 import type { Clock } from '../../runtime/clock.js';
@@ -19,16 +19,15 @@ import { CountMirror } from '../common/count-mirror.js';
 import { deleteObjects } from '../common/delete-objects.js';
 import { ensureObject } from '../common/ensure-object.js';
 import { ensureFinalizer, releaseFinalizer } from '../common/finalizer.js';
-import { BY_NAMESPACE, BY_WORKSPACE } from '../common/informers.js';
-import type { AgentView } from '../common/informers.js';
 import { mirrorCounts } from '../common/mirror-counts.js';
 import { ensureNamespace, namespaceClaim, readNamespace, removeNamespace } from '../common/namespace.js';
 import { setReady } from '../common/ready.js';
-import { RoleBindings } from '../common/role-bindings.js';
-import type { RoleBinding } from '../common/role-bindings.js';
 import { patchStatus } from '../common/status-patch.js';
 import { desiredNamespace, desiredRoleBinding, ownerOf } from './desired.js';
 import type { ControllerIdentity } from './desired.js';
+import { RoleBindings } from '../../kube/core-types.js';
+import type { ControllerAgent } from '../../projections/agent.js';
+import { BY_NAMESPACE, BY_WORKSPACE } from '../../projections/indexes.js';
 
 export interface WorkspaceDependencies {
   api: KubeApi;
@@ -37,7 +36,7 @@ export interface WorkspaceDependencies {
   caches: {
     workspaces: Cache<Workspace>;
     boxes: Cache<Box>;
-    agents: Cache<AgentView>;
+    agents: Cache<ControllerAgent>;
     apiKeys: Cache<APIKey>;
     namespaces: Cache<Namespace>;
     roleBindings: Cache<RoleBinding>;

@@ -3,10 +3,9 @@ import { LABEL_MANAGED_BY, LABEL_WORKSPACE, MANAGED_BY } from '../../api/labels.
 import { workspaceNamespace } from '../../api/names.js';
 import { Workspaces } from '../../api/v1alpha1/workspace.js';
 import type { Workspace } from '../../api/v1alpha1/workspace.js';
-import type { Namespace } from '../../kube/core-types.js';
+import type { Namespace, RoleBinding } from '../../kube/core-types.js';
 import { controllerReference } from '../../kube/owner-references.js';
 import type { NamespaceOwner } from '../common/namespace.js';
-import type { RoleBinding } from '../common/role-bindings.js';
 
 /**
  * The controller may touch Secrets in workspace namespaces and nowhere else: the chart ships this ClusterRole (get,

@@ -10,9 +10,13 @@ import { orUndefined } from '../../kube/errors.js';
 import type { Cache, KubeApi, ObjectRef } from '../../kube/types.js';
 import type { Clock } from '../../runtime/clock.js';
 import { GatewayError } from '../errors.js';
-import { projectRun, projectRunJob, projectRunPod, type RunJobView, type RunPodView } from '../views.js';
 import { readRunToken } from './run-token.js';
 import type { TokenReviewer } from './token-reviews.js';
+import { projectGatewayRun } from '../../projections/agent-run.js';
+import { projectGatewayJob } from '../../projections/job.js';
+import type { GatewayJob } from '../../projections/job.js';
+import { projectGatewayRunPod } from '../../projections/pod.js';
+import type { GatewayRunPod } from '../../projections/pod.js';
 
 /** Who calls, proved by the token. */
 export interface RunIdentity {
@@ -31,8 +35,8 @@ export interface RunAuthenticatorOptions {
   api: Pick<KubeApi, 'get'>;
   clock: Clock;
   reviews: Pick<TokenReviewer, 'confirm'>;
-  pods: Pick<Cache<RunPodView>, 'get'>;
-  jobs: Pick<Cache<RunJobView>, 'get'>;
+  pods: Pick<Cache<GatewayRunPod>, 'get'>;
+  jobs: Pick<Cache<GatewayJob>, 'get'>;
   runs: Pick<Cache<AgentRun>, 'get'>;
 }
 
@@ -76,21 +80,21 @@ export class RunAuthenticator {
     };
   }
 
-  async #livePod(namespace: string, name: string, uid: string): Promise<RunPodView> {
+  async #livePod(namespace: string, name: string, uid: string): Promise<GatewayRunPod> {
     const ref = { namespace, name };
     const cached = this.#options.pods.get(objectKey(ref));
     const pod =
-      cached?.uid === uid ? cached : this.#mayReadPod() ? await this.#live(Pods, ref, projectRunPod) : undefined;
+      cached?.uid === uid ? cached : this.#mayReadPod() ? await this.#live(Pods, ref, projectGatewayRunPod) : undefined;
     if (pod === undefined || pod.uid !== uid) throw unauthorized('the pod of the token is not there');
     if (pod.ended) throw unauthorized('the pod of the token has ended');
     return pod;
   }
 
-  async #jobOf(pod: RunPodView): Promise<RunJobView> {
+  async #jobOf(pod: GatewayRunPod): Promise<GatewayJob> {
     const ref = { namespace: pod.namespace, name: pod.jobName };
     if (ref.name === '') throw unauthorized('the pod has no Job');
     const cached = this.#options.jobs.get(objectKey(ref));
-    const job = cached?.uid === pod.jobUid ? cached : await this.#live(Jobs, ref, projectRunJob);
+    const job = cached?.uid === pod.jobUid ? cached : await this.#live(Jobs, ref, projectGatewayJob);
     // A run that goes back to the queue loses its Job: this pod must not execute it any more.
     if (job === undefined || job.uid !== pod.jobUid) {
       throw new GatewayError(410, 'the Job of this pod is gone', { type: 'RunEnded' });
@@ -98,11 +102,11 @@ export class RunAuthenticator {
     return job;
   }
 
-  async #runOf(job: RunJobView): Promise<AgentRun> {
+  async #runOf(job: GatewayJob): Promise<AgentRun> {
     const ref = { namespace: job.namespace, name: job.runName };
     if (ref.name === '') throw unauthorized('the Job has no AgentRun');
     const cached = this.#options.runs.get(objectKey(ref));
-    const run = cached?.metadata.uid === job.runUid ? cached : await this.#live(AgentRuns, ref, projectRun);
+    const run = cached?.metadata.uid === job.runUid ? cached : await this.#live(AgentRuns, ref, projectGatewayRun);
     if (run === undefined || run.metadata.uid !== job.runUid) {
       throw new GatewayError(404, 'the run is not there any more', { type: 'RunNotFound' });
     }

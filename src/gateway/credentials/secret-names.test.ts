@@ -5,7 +5,8 @@ import { AgentSpec, Agents } from '../../api/v1alpha1/agent.js';
 import type { Agent } from '../../api/v1alpha1/agent.js';
 import { Secrets } from '../../kube/core-types.js';
 import { createLogger } from '../../observability/logger.js';
-import { RECHECK_MS, createSecretNames, credentialInformer, namesIn } from './secret-names.js';
+import { RECHECK_MS, createSecretNames, namesIn } from './secret-names.js';
+import { agentCredentialsInformer } from '../../projections/agent.js';
 
 const LABELS = { 'boxwright.dev/credential': 'true' };
 const HOSTS = { 'boxwright.dev/hosts': 'api.example.com, mcp.example.com' };
@@ -27,7 +28,7 @@ function setup(spec: object = { connectors: ['github'] }) {
   const api = new RecordingApi({ clock });
   const logged: string[] = [];
   const log = createLogger('gateway', 'debug', { write: (line) => logged.push(line) });
-  const names = createSecretNames({ api, clock, log, agents: api.informer(credentialInformer) });
+  const names = createSecretNames({ api, clock, log, agents: api.informer(agentCredentialsInformer) });
   const agent = (more: Partial<Agent> = {}) =>
     api.seed(Agents, {
       apiVersion: API_VERSION,

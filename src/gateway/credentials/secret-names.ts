@@ -9,64 +9,34 @@ import {
   MAX_SECRET_NAMES,
   isSecretName,
   parseHosts,
-  referencesOf,
   secretNameOf,
 } from '../../api/credentials.js';
 import { objectKey } from '../../api/meta.js';
-import type { ObjectMeta } from '../../api/meta.js';
 import { Agents } from '../../api/v1alpha1/agent.js';
-import type { Agent } from '../../api/v1alpha1/agent.js';
 import { Secrets } from '../../kube/core-types.js';
 import type { Secret } from '../../kube/core-types.js';
 import { orUndefined } from '../../kube/errors.js';
-import type { Informer, InformerOptions, KubeApi } from '../../kube/types.js';
+import type { Informer, KubeApi } from '../../kube/types.js';
 import type { Logger } from '../../observability/logger.js';
 import type { Clock } from '../../runtime/clock.js';
 import type { Runnable } from '../../runtime/manager.js';
 import { sameJson } from '../../runtime/same-json.js';
+import type { AgentCredentials } from '../../projections/agent.js';
 import { createRounds } from './rounds.js';
 
 /** A Secret wakes nobody, so every agent that has credentials is looked at again this often. */
 export const RECHECK_MS = 30_000;
 const MAX_HOSTS = 64;
 
-/** What decides whether an agent has credentials, and what its status says of them. */
-export interface CredentialView {
-  metadata: Pick<ObjectMeta, 'name' | 'namespace' | 'uid' | 'resourceVersion' | 'deletionTimestamp'>;
-  usesCredentials: boolean;
-  presentSecrets: readonly string[];
-  secretHosts: readonly string[];
-}
-
-export const credentialInformer: InformerOptions<Agent, CredentialView> = {
-  type: Agents,
-  project: ({ metadata, spec, status }) => {
-    const { name, namespace = '', uid = '', resourceVersion = '', deletionTimestamp } = metadata;
-    return {
-      metadata: {
-        name,
-        namespace,
-        uid,
-        resourceVersion,
-        ...(deletionTimestamp === undefined ? {} : { deletionTimestamp }),
-      },
-      usesCredentials:
-        (spec.connectors ?? []).length > 0 || (spec.mcpServers ?? []).some((server) => referencesOf(server).length > 0),
-      presentSecrets: status?.presentSecrets ?? [],
-      secretHosts: status?.secretHosts ?? [],
-    };
-  },
-};
-
 export interface SecretNamesDeps {
   api: Pick<KubeApi, 'get' | 'patch'>;
-  agents: Pick<Informer<CredentialView>, 'values' | 'get' | 'onChange'>;
+  agents: Pick<Informer<AgentCredentials>, 'values' | 'get' | 'onChange'>;
   clock: Clock;
   log: Logger;
 }
 
 /** What a Secret tells: nothing when it is not meant for agents. */
-export function namesIn(secret: Secret | undefined): Pick<CredentialView, 'presentSecrets' | 'secretHosts'> {
+export function namesIn(secret: Secret | undefined): Pick<AgentCredentials, 'presentSecrets' | 'secretHosts'> {
   const { labels, annotations } = secret?.metadata ?? {};
   const secretHosts = parseHosts(annotations?.[ANNOTATION_HOSTS]).slice(0, MAX_HOSTS);
   const isUsable = secretHosts.length > 0 || annotations?.[ANNOTATION_EXPOSE] === 'true';
@@ -97,7 +67,7 @@ export function createSecretNames(deps: SecretNamesDeps): Runnable {
   });
 }
 
-async function tell({ api }: SecretNamesDeps, agent: CredentialView, signal: AbortSignal): Promise<void> {
+async function tell({ api }: SecretNamesDeps, agent: AgentCredentials, signal: AbortSignal): Promise<void> {
   const { name, namespace = '', uid, resourceVersion } = agent.metadata;
   const seen = namesIn(agent.usesCredentials ? await readSecret(api, namespace, name, signal) : undefined);
   if (sameJson(seen.presentSecrets, agent.presentSecrets) && sameJson(seen.secretHosts, agent.secretHosts)) return;

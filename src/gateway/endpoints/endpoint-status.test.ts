@@ -7,9 +7,9 @@ import { Secrets } from '../../kube/core-types.js';
 import { createLogger } from '../../observability/logger.js';
 import { CachedReads } from '../cached-reads.js';
 import { Credentials } from '../providers/credentials.js';
-import { projectBox } from '../views.js';
 import { RECHECK_MS, createEndpointStatus } from './endpoint-status.js';
 import type { AskedEndpoint, EndpointVerdict } from './verdict.js';
+import { projectGatewayBox } from '../../projections/box.js';
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
@@ -33,7 +33,7 @@ function setup() {
       api,
       clock,
       log: createLogger('gateway', 'debug', { write: (line) => logged.push(line) }),
-      boxes: api.informer({ type: Boxes, project: projectBox }),
+      boxes: api.informer({ type: Boxes, project: projectGatewayBox }),
       gateways: { values: () => pods },
       podName,
       credentials: new Credentials(new CachedReads(api, Secrets, clock)),

@@ -17,9 +17,10 @@ import { GatewayError } from '../errors.js';
 import { describeSource, endpointKeySource } from '../providers/credentials.js';
 import type { Credentials, KeySource } from '../providers/credentials.js';
 import { endpointProvider } from '../providers/providers.js';
-import type { BoxView, GatewayPodView } from '../views.js';
 import { PROBE_BOUND_MS } from './probe-endpoint.js';
 import type { AskedEndpoint, EndpointVerdict } from './verdict.js';
+import type { GatewayBox } from '../../projections/box.js';
+import type { PeerPod } from '../../projections/pod.js';
 
 /** Neither a Secret nor the loss of the pod that probes wakes anybody. */
 export const RECHECK_MS = 60_000;
@@ -42,9 +43,9 @@ const INTERVAL_MS: Readonly<Record<EndpointProbe['result'], number>> = {
 
 export interface EndpointStatusDeps {
   api: Pick<KubeApi, 'patch'>;
-  boxes: Pick<Informer<BoxView>, 'values' | 'get' | 'onChange'>;
+  boxes: Pick<Informer<GatewayBox>, 'values' | 'get' | 'onChange'>;
   /** The gateway pods of the installation. */
-  gateways: { values(): Iterable<GatewayPodView> };
+  gateways: { values(): Iterable<Pick<PeerPod, 'name' | 'serving'>> };
   /** Name of this pod. */
   podName: string;
   credentials: Pick<Credentials, 'read' | 'version'>;
@@ -82,7 +83,7 @@ export function createEndpointStatus(deps: EndpointStatusDeps): Runnable {
   };
 }
 
-function digestOf(box: BoxView | undefined): string | undefined {
+function digestOf(box: GatewayBox | undefined): string | undefined {
   return box?.endpoint === undefined ? undefined : `${box.uid} ${endpointDigest(box.endpoint)}`;
 }
 
@@ -120,7 +121,7 @@ class EndpointTeller {
     return Date.parse(probedAt) + INTERVAL_MS[result] - this.deps.clock.now();
   }
 
-  async #verdict(box: BoxView, source: KeySource | undefined, signal: AbortSignal): Promise<EndpointVerdict> {
+  async #verdict(box: GatewayBox, source: KeySource | undefined, signal: AbortSignal): Promise<EndpointVerdict> {
     const { baseUrl = '', model } = box.endpoint ?? {};
     let secret = '';
     try {
@@ -133,7 +134,7 @@ class EndpointTeller {
     return this.deps.probe({ baseUrl: endpointProvider(baseUrl).baseUrl, model, keyIs, secret }, signal);
   }
 
-  async #tell(box: BoxView, endpointProbe: EndpointProbe, signal: AbortSignal): Promise<void> {
+  async #tell(box: GatewayBox, endpointProbe: EndpointProbe, signal: AbortSignal): Promise<void> {
     const body = { metadata: { uid: box.uid }, status: { endpointProbe } };
     try {
       await this.deps.api.patch(Boxes, { name: box.name }, body, { type: 'merge', subresource: 'status', signal });

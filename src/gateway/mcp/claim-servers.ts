@@ -3,12 +3,13 @@ import { referencesOf } from '../../api/credentials.js';
 import type { Cache } from '../../kube/types.js';
 import { mcpPath, type McpServer } from '../../protocol/mcp.js';
 import type { ClaimAnswer } from '../../protocol/run.js';
-import type { AgentView, ConnectorView } from '../views.js';
 import { NO_SECRET, SecretRefusal, type AgentSecrets, type Filled } from './agent-secret.js';
 import { serversOf, type StdioServer } from './server-list.js';
+import type { GatewayAgent } from '../../projections/agent.js';
+import type { GatewayConnector } from '../../projections/connector.js';
 
 export interface ClaimServersOptions {
-  connectors: Pick<Cache<ConnectorView>, 'get'>;
+  connectors: Pick<Cache<GatewayConnector>, 'get'>;
   secrets: Pick<AgentSecrets, 'forTools'>;
 }
 
@@ -16,7 +17,7 @@ export class ClaimServers {
   constructor(private readonly options: ClaimServersOptions) {}
 
   /** One read at most, when a stdio server has a reference. */
-  async of(agent: AgentView): Promise<Required<Pick<ClaimAnswer, 'mcpServers' | 'warnings'>>> {
+  async of(agent: GatewayAgent): Promise<Required<Pick<ClaimAnswer, 'mcpServers' | 'warnings'>>> {
     const { servers, warnings } = serversOf(agent, this.options.connectors);
     const secret = this.#secretOf(agent);
     const mcpServers: McpServer[] = [];
@@ -35,7 +36,7 @@ export class ClaimServers {
     return { mcpServers, warnings };
   }
 
-  #secretOf(agent: AgentView): () => Promise<Filled> {
+  #secretOf(agent: GatewayAgent): () => Promise<Filled> {
     let read: Promise<Filled> | undefined;
     return () => (read ??= this.options.secrets.forTools(agent));
   }

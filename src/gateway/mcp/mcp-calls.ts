@@ -17,12 +17,14 @@ import type { ClaimInputs } from '../runs/claim-inputs.js';
 import type { Pinning } from '../runs/ownership.js';
 import type { RunStore } from '../runs/run-store.js';
 import type { ServedRun } from '../runs/served-runs.js';
-import type { AgentView, BoxView, ConnectorView } from '../views.js';
 import { NO_SECRET, SecretRefusal, type AgentSecrets } from './agent-secret.js';
 import { readMessage, type McpMessage } from './message.js';
 import { redactor } from './redact.js';
 import { refused, type McpRelay, type McpTarget } from './proxy.js';
 import { serversOf, type HttpServer } from './server-list.js';
+import type { GatewayAgent } from '../../projections/agent.js';
+import type { GatewayBox } from '../../projections/box.js';
+import type { GatewayConnector } from '../../projections/connector.js';
 
 /** Calls of one run at the same time: it asks all its servers at its start. */
 const MAX_IN_FLIGHT = 24;
@@ -34,8 +36,8 @@ export interface McpCallsOptions {
   store: RunStore;
   pinning: Pick<Pinning, 'resolve'>;
   boxes: Pick<ClaimInputs, 'boxOf'>;
-  agents: Pick<Cache<AgentView>, 'get'>;
-  connectors: Pick<Cache<ConnectorView>, 'get'>;
+  agents: Pick<Cache<GatewayAgent>, 'get'>;
+  connectors: Pick<Cache<GatewayConnector>, 'get'>;
   secrets: Pick<AgentSecrets, 'forHost'>;
   relay: Pick<McpRelay, 'exchange'>;
   metrics: Pick<GatewayMetrics, 'relayed'>;
@@ -95,7 +97,7 @@ export class McpCalls {
     throw new GatewayError(403, needsPerson(name), { type: 'NotApproved' });
   }
 
-  #serverOf(agent: AgentView, name: string): HttpServer | undefined {
+  #serverOf(agent: GatewayAgent, name: string): HttpServer | undefined {
     const { servers } = serversOf(agent, this.#options.connectors);
     return servers.filter((server) => server.transport === 'http').find((server) => server.name === name);
   }
@@ -113,7 +115,7 @@ export class McpCalls {
   }
 
   /** References are filled in here, for one call. */
-  async #targetOf(server: HttpServer, agent: AgentView, box: BoxView): Promise<McpTarget> {
+  async #targetOf(server: HttpServer, agent: GatewayAgent, box: GatewayBox): Promise<McpTarget> {
     const { name, url, headers } = server;
     const host = hostOf(url);
     if (host === undefined) throw refused(name, 'has no address with a fixed host: a reference cannot stand in it');
@@ -137,7 +139,7 @@ export class McpCalls {
 }
 
 /** What the operator of the Box wrote for the host and port of the address. */
-function trustedHost({ trustedHosts }: Pick<BoxView, 'trustedHosts'>, url: URL): TrustedHost | undefined {
+function trustedHost({ trustedHosts }: Pick<GatewayBox, 'trustedHosts'>, url: URL): TrustedHost | undefined {
   return trustedHosts.find(({ host }) => host === url.host);
 }
 

@@ -1,6 +1,7 @@
 /** The MCP servers of an agent: those that people gave it, and its connectors. Pure. */
 import type { Cache } from '../../kube/types.js';
-import type { AgentView, ConnectorView } from '../views.js';
+import type { GatewayAgent } from '../../projections/agent.js';
+import type { GatewayConnector } from '../../projections/connector.js';
 
 interface NamedValue {
   name: string;
@@ -35,7 +36,10 @@ export interface ServerList {
 }
 
 /** All that are enabled. A connector whose slug is the name of a server of the agent's own is left out: what a person wrote wins. */
-export function serversOf(agent: Pick<AgentView, 'spec'>, catalog: Pick<Cache<ConnectorView>, 'get'>): ServerList {
+export function serversOf(
+  agent: Pick<GatewayAgent, 'spec'>,
+  catalog: Pick<Cache<GatewayConnector>, 'get'>,
+): ServerList {
   const { mcpServers = [], connectors = [] } = agent.spec;
   const list: ServerList = { servers: [], warnings: [] };
   for (const { enabled, ...server } of mcpServers) {

@@ -17,10 +17,11 @@ import type { RunStore } from '../runs/run-store.js';
 import type { ServedRun } from '../runs/served-runs.js';
 import type { Relay } from '../providers/proxy.js';
 import { noSuchProvider, type Targets } from '../providers/targets.js';
-import type { AgentView, BoxView } from '../views.js';
 import type { AnswerSink } from './answer-sink.js';
 import { ModelCallInFlight } from './call-in-flight.js';
 import { callScripted } from './scripted-calls.js';
+import type { GatewayAgent } from '../../projections/agent.js';
+import type { GatewayBox } from '../../projections/box.js';
 
 /** The provider whose models are what the Box configures. */
 const OWN_PROVIDER = 'boxwright';
@@ -30,7 +31,7 @@ export interface ModelCallsOptions {
   store: RunStore;
   pinning: Pick<Pinning, 'resolve'>;
   boxes: Pick<ClaimInputs, 'boxOf'>;
-  agents: Pick<Cache<AgentView>, 'get'>;
+  agents: Pick<Cache<GatewayAgent>, 'get'>;
   targets: Pick<Targets, 'of'>;
   relay: Pick<Relay, 'call'>;
   budgets: Pick<RunBudgets, 'admit'>;
@@ -109,7 +110,7 @@ interface Answering {
   call: ModelCall;
   served: ServedRun;
   run: AgentRun;
-  box: BoxView;
+  box: GatewayBox;
   flight: ModelCallInFlight;
   sink: AnswerSink;
   result: { value: CallResult };

@@ -8,8 +8,8 @@ import type { Secret } from '../../kube/core-types.js';
 import type { ObjectRef } from '../../kube/types.js';
 import { GatewayError } from '../errors.js';
 import type { CachedReads } from '../cached-reads.js';
-import type { BoxView } from '../views.js';
 import { PROVIDER_APIS, type ProviderName } from './providers.js';
+import type { GatewayBox } from '../../projections/box.js';
 
 /** Where a key stands. */
 export interface KeySource {
@@ -25,7 +25,7 @@ export interface KeySource {
  * not have the installation's key sent there.
  */
 export function providerKeySource(
-  box: Pick<BoxView, 'name' | 'credentialsSecret' | 'vendors'>,
+  box: Pick<GatewayBox, 'name' | 'credentialsSecret' | 'vendors'>,
   provider: ProviderName,
   installation: Required<ObjectRef> | undefined,
 ): KeySource | undefined {
@@ -38,7 +38,7 @@ export function providerKeySource(
 }
 
 /** Where the key of the Box's own endpoint is; undefined when it wants none. */
-export function endpointKeySource({ name, endpoint }: Pick<BoxView, 'name' | 'endpoint'>): KeySource | undefined {
+export function endpointKeySource({ name, endpoint }: Pick<GatewayBox, 'name' | 'endpoint'>): KeySource | undefined {
   const secretRef = endpoint?.secretRef;
   if (secretRef === undefined) return undefined;
   return { ref: { namespace: boxNamespace(name), name: secretRef.name }, key: secretRef.key, labelled: true };

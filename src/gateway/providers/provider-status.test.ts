@@ -5,8 +5,8 @@ import { BoxSpec, Boxes } from '../../api/v1alpha1/box.js';
 import type { Box } from '../../api/v1alpha1/box.js';
 import { Secrets } from '../../kube/core-types.js';
 import { createLogger } from '../../observability/logger.js';
-import { projectBox } from '../views.js';
 import { RECHECK_MS, createProviderStatus } from './provider-status.js';
+import { projectGatewayBox } from '../../projections/box.js';
 
 const INSTALLATION = { namespace: 'boxwright', name: 'vendor-keys' };
 const LABELS = { 'boxwright.dev/credential': 'true' };
@@ -20,7 +20,7 @@ function setup() {
     api,
     clock,
     log,
-    boxes: api.informer({ type: Boxes, project: projectBox }),
+    boxes: api.informer({ type: Boxes, project: projectGatewayBox }),
     installationSecret: INSTALLATION,
   });
   return {

@@ -13,15 +13,15 @@ import { sameJson } from '../../runtime/same-json.js';
 import { CachedReads } from '../cached-reads.js';
 import { createRounds } from '../credentials/rounds.js';
 import { GatewayError } from '../errors.js';
-import type { BoxView } from '../views.js';
 import { Credentials, endpointKeySource, providerKeySource, type KeySource } from './credentials.js';
+import type { GatewayBox } from '../../projections/box.js';
 
 /** A Secret wakes nobody, so every Box is looked at again this often. */
 export const RECHECK_MS = 60_000;
 
 export interface ProviderStatusDeps {
   api: Pick<KubeApi, 'get' | 'patch'>;
-  boxes: Pick<Informer<BoxView>, 'values' | 'get' | 'onChange'>;
+  boxes: Pick<Informer<GatewayBox>, 'values' | 'get' | 'onChange'>;
   /** Secret with the keys of Boxes that name none of their own. */
   installationSecret: Required<ObjectRef> | undefined;
   clock: Clock;
@@ -66,14 +66,14 @@ export function createProviderStatus(deps: ProviderStatusDeps): Runnable {
   });
 }
 
-function inputsOf({ uid, engine, endpoint, vendors, credentialsSecret }: BoxView): string {
+function inputsOf({ uid, engine, endpoint, vendors, credentialsSecret }: GatewayBox): string {
   return JSON.stringify([uid, engine, endpoint, vendors, credentialsSecret]);
 }
 
 async function tell(
   { api, installationSecret }: ProviderStatusDeps,
   credentials: Pick<Credentials, 'read'>,
-  box: BoxView,
+  box: GatewayBox,
   signal: AbortSignal,
 ): Promise<void> {
   const availableProviders = await providersOf(box, installationSecret, credentials);
@@ -84,7 +84,7 @@ async function tell(
 
 /** The providers that a call of a run would find a key for, by the same rules. Rejects when a Secret cannot be read. */
 async function providersOf(
-  box: BoxView,
+  box: GatewayBox,
   installation: Required<ObjectRef> | undefined,
   credentials: Pick<Credentials, 'read'>,
 ): Promise<Provider[]> {

@@ -2,7 +2,6 @@
 import { boxNamespace } from '../../api/names.js';
 import type { ObjectRef } from '../../kube/types.js';
 import { endpointPrice, priceOf, type Price, type PriceTable } from '../../run/usage/prices.js';
-import type { BoxView } from '../views.js';
 import {
   describeSource,
   endpointKeySource,
@@ -12,6 +11,7 @@ import {
 } from './credentials.js';
 import { GatewayError } from '../errors.js';
 import { endpointProvider, isProvider, PROVIDER_APIS, type ProviderApi, type ProviderName } from './providers.js';
+import type { GatewayBox } from '../../projections/box.js';
 
 export interface Target {
   provider: string;
@@ -35,7 +35,7 @@ export class Targets {
   constructor(private readonly options: TargetsOptions) {}
 
   /** The vendor of that name, or the endpoint of the Box. Rejects with ModelNotConfigured. */
-  async of(provider: string, model: string, box: BoxView): Promise<Target> {
+  async of(provider: string, model: string, box: GatewayBox): Promise<Target> {
     if (isProvider(provider)) return this.#ofProvider(provider, model, box);
     const { endpoint } = box;
     if (provider !== 'boxwright' || endpoint === undefined) throw noSuchProvider(box, provider);
@@ -48,7 +48,7 @@ export class Targets {
     };
   }
 
-  async #ofProvider(provider: ProviderName, model: string, box: BoxView): Promise<Target> {
+  async #ofProvider(provider: ProviderName, model: string, box: GatewayBox): Promise<Target> {
     const api = PROVIDER_APIS[provider];
     const { installationSecret, baseUrls, credentials, prices } = this.options;
     const ownUrl = box.vendors?.[provider]?.baseUrl.replace(/\/+$/, '');
@@ -68,14 +68,14 @@ export function keyOf(target: Target): string | undefined {
   return target.key === undefined ? undefined : describeSource(target.key.source);
 }
 
-function noKey(box: BoxView, provider: string, key: string): GatewayError {
+function noKey(box: GatewayBox, provider: string, key: string): GatewayError {
   const what = `there is no key for provider ${provider} in Box ${box.name}`;
   const how = `create a Secret with key ${key} in namespace ${boxNamespace(box.name)}, label it boxwright.dev/credential=true and name it in spec.credentialsSecret of the Box`;
   return new GatewayError(400, `${what}: ${how}`, { type: 'ModelNotConfigured' });
 }
 
 /** Nothing stands behind the provider. */
-export function noSuchProvider(box: BoxView, provider: string): GatewayError {
+export function noSuchProvider(box: GatewayBox, provider: string): GatewayError {
   const hint = `set spec.engine: scripted on Box ${box.name}, which needs no key, or spec.endpoint, and provider boxwright on the agent`;
   const what =
     provider === 'boxwright'

@@ -1,12 +1,23 @@
 import { AgentSpec } from '../../api/v1alpha1/agent.js';
 import { BoxSpec } from '../../api/v1alpha1/box.js';
-import { projectAgent, projectBox } from '../views.js';
 import { contextWindowOf } from './claim-answer.js';
+import { projectGatewayAgent } from '../../projections/agent.js';
+import { projectGatewayBox } from '../../projections/box.js';
 
 const agent = (spec: object) =>
-  projectAgent({ apiVersion: '', kind: '', metadata: { name: 'a' }, spec: AgentSpec.parse({ name: 'A', ...spec }) });
+  projectGatewayAgent({
+    apiVersion: '',
+    kind: '',
+    metadata: { name: 'a' },
+    spec: AgentSpec.parse({ name: 'A', ...spec }),
+  });
 const box = (spec: object) =>
-  projectBox({ apiVersion: '', kind: '', metadata: { name: 'b' }, spec: BoxSpec.parse({ workspace: 'w', ...spec }) });
+  projectGatewayBox({
+    apiVersion: '',
+    kind: '',
+    metadata: { name: 'b' },
+    spec: BoxSpec.parse({ workspace: 'w', ...spec }),
+  });
 const endpoint = { baseUrl: 'http://vllm:8000/v1', contextWindow: 32_768 };
 
 test.each([

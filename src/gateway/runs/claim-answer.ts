@@ -4,9 +4,10 @@ import type { AgentRun } from '../../api/v1alpha1/agent-run.js';
 import { PROTOCOL_VERSION, type ClaimAnswer } from '../../protocol/run.js';
 import { defaultModelOf, findModel } from '../../models/catalog.js';
 import { isProvider, PROVIDER_APIS } from '../providers/providers.js';
-import type { AgentView, BoxView } from '../views.js';
 import type { ClaimInput } from './claim-inputs.js';
 import { sessionIdOf } from '../../run/session/key.js';
+import type { GatewayAgent } from '../../projections/agent.js';
+import type { GatewayBox } from '../../projections/box.js';
 
 /** Steps of a run whose agent names no limit (spec 2, stepLimit). */
 const DEFAULT_STEP_LIMIT = 50;
@@ -18,12 +19,12 @@ const REPORT_SECONDS = 5;
 const DEFAULT_MODEL = 'default';
 
 /** Lower of the limits of agent and run; an agent that was deleted meanwhile counts with the default. */
-export function stepLimitOf(agent: AgentView | undefined, run: AgentRun): number {
+export function stepLimitOf(agent: GatewayAgent | undefined, run: AgentRun): number {
   return Math.min(agent?.spec.stepLimit ?? DEFAULT_STEP_LIMIT, run.spec.limits?.stepLimit ?? Infinity);
 }
 
 /** The model of an agent in a Box: what the agent names, else what the Box has behind its provider. */
-export function modelOf(agent: AgentView, box: BoxView): string {
+export function modelOf(agent: GatewayAgent, box: GatewayBox): string {
   if (agent.spec.model !== undefined) return agent.spec.model;
   const { provider } = agent.spec;
   if (provider === 'boxwright') return box.engine ?? box.endpoint?.model ?? DEFAULT_MODEL;
@@ -31,7 +32,7 @@ export function modelOf(agent: AgentView, box: BoxView): string {
 }
 
 /** Tokens that the model can read, where that is known. */
-export function contextWindowOf(agent: AgentView, box: BoxView): number | undefined {
+export function contextWindowOf(agent: GatewayAgent, box: GatewayBox): number | undefined {
   const { provider } = agent.spec;
   if (provider !== 'boxwright') return findModel(provider, modelOf(agent, box))?.contextWindow;
   return box.engine === undefined ? box.endpoint?.contextWindow : undefined;

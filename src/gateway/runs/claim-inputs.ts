@@ -11,17 +11,20 @@ import type { Cache, KubeApi } from '../../kube/types.js';
 import type { Clock } from '../../runtime/clock.js';
 import type { TranscriptMessage } from '../../protocol/run.js';
 import { GatewayError, tryAgain } from '../errors.js';
-import { projectAgent, projectBox, type AgentView, type BoxView } from '../views.js';
 import { EarlierRuns } from './earlier-runs.js';
 import { historyOf } from '../../run/session/history.js';
 import { hasOpenCall, resumeOf, type Resume } from '../../run/session/resume.js';
 import { DamagedInputError, messageOf } from '../../run/message.js';
 import type { RunStore } from './run-store.js';
 import { startsUntrusted } from '../../run/trust.js';
+import { projectGatewayAgent } from '../../projections/agent.js';
+import type { GatewayAgent } from '../../projections/agent.js';
+import { projectGatewayBox } from '../../projections/box.js';
+import type { GatewayBox } from '../../projections/box.js';
 
 export interface ClaimInput {
-  agent: AgentView;
-  box: BoxView;
+  agent: GatewayAgent;
+  box: GatewayBox;
   message: string;
   history: TranscriptMessage[];
   /** Whether the run, or one before it in its session, came from outside. */
@@ -43,8 +46,8 @@ export class RunRefusedError extends Error {
 export interface ClaimInputsOptions {
   api: Pick<KubeApi, 'get'>;
   store: RunStore;
-  agents: Pick<Cache<AgentView>, 'get'>;
-  boxes: Pick<Cache<BoxView>, 'get'>;
+  agents: Pick<Cache<GatewayAgent>, 'get'>;
+  boxes: Pick<Cache<GatewayBox>, 'get'>;
   clock: Clock;
   /** Absent when the installation has none. */
   archive?: ArchiveReader | undefined;
@@ -76,20 +79,20 @@ export class ClaimInputs {
   }
 
   /** The Box of a namespace. Rejects with 503 when it is not there. */
-  async boxOf(namespace: string): Promise<BoxView> {
+  async boxOf(namespace: string): Promise<GatewayBox> {
     const name = boxOfNamespace(namespace);
     if (name === undefined) throw new GatewayError(403, `namespace ${namespace} is not one of a Box`);
     const cached = this.#options.boxes.get(name);
     if (cached !== undefined) return cached;
     try {
-      return projectBox(await this.#options.api.get(Boxes, { name }));
+      return projectGatewayBox(await this.#options.api.get(Boxes, { name }));
     } catch (error) {
       if (isNotFound(error)) throw tryAgain(`Box ${name} is not there`, 10);
       throw error;
     }
   }
 
-  async #agentOf(run: AgentRun): Promise<AgentView> {
+  async #agentOf(run: AgentRun): Promise<GatewayAgent> {
     const ref = { namespace: run.metadata.namespace ?? '', name: run.spec.agent };
     const agent = this.#options.agents.get(objectKey(ref)) ?? (await this.#liveAgent(ref));
     const expected = run.spec.agentUid ?? run.status?.agentUid;
@@ -102,9 +105,9 @@ export class ClaimInputs {
     return agent;
   }
 
-  async #liveAgent(ref: { namespace: string; name: string }): Promise<AgentView | undefined> {
+  async #liveAgent(ref: { namespace: string; name: string }): Promise<GatewayAgent | undefined> {
     const live = await orUndefined(this.#options.api.get(Agents, ref));
-    return live === undefined ? undefined : projectAgent(live);
+    return live === undefined ? undefined : projectGatewayAgent(live);
   }
 
   async #messageOf(run: AgentRun): Promise<string> {

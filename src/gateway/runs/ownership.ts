@@ -10,9 +10,9 @@ import type { Clock } from '../../runtime/clock.js';
 import type { RunIdentity } from '../auth/run-authenticator.js';
 import { GatewayError, misdirected, runEnded } from '../errors.js';
 import type { GatewayMetrics } from '../metrics.js';
-import type { GatewayPodView } from '../views.js';
 import type { RunStore } from './run-store.js';
 import type { ServedRun, ServedRuns } from './served-runs.js';
+import type { PeerPod } from '../../projections/pod.js';
 
 /** This gateway pod, as a claim names it. */
 export interface GatewaySelf {
@@ -28,7 +28,7 @@ export interface PinningOptions {
   store: RunStore;
   served: ServedRuns;
   /** The gateway pods of the installation. */
-  gateways: { values(): Iterable<GatewayPodView> };
+  gateways: { values(): Iterable<PeerPod> };
   metrics: Pick<GatewayMetrics, 'tookOver'>;
   log: Logger;
 }

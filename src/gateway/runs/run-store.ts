@@ -8,8 +8,8 @@ import { AgentRuns, type AgentRun } from '../../api/v1alpha1/agent-run.js';
 import { isConflict, isNotFound } from '../../kube/errors.js';
 import type { Cache, KubeApi, ObjectRef } from '../../kube/types.js';
 import { GatewayError, tryAgain } from '../errors.js';
-import { RUNS_BY_SESSION, projectRun, runOf } from '../views.js';
 import { sessionKeyOf } from '../../run/session/key.js';
+import { BY_SESSION, projectGatewayRun, writableRunOf } from '../../projections/agent-run.js';
 
 const MAX_TRIES = 6;
 
@@ -38,7 +38,7 @@ export class RunStore {
     });
   }
 
-  /** The newest known version, without its compressed input; of a finished run only a part (see projectRun). */
+  /** The newest known version, without its compressed input; of a finished run only a part (see projectGatewayRun). */
   get(ref: ObjectRef): AgentRun | undefined {
     const key = objectKey(ref);
     return this.#newer.get(key) ?? this.#options.cache.get(key);
@@ -46,7 +46,7 @@ export class RunStore {
 
   /** The known run, else one live GET. Rejects with 404. */
   async find(ref: ObjectRef): Promise<AgentRun> {
-    return this.get(ref) ?? projectRun(await this.fetch(ref));
+    return this.get(ref) ?? projectGatewayRun(await this.fetch(ref));
   }
 
   /** The whole run from the API server. Rejects with 404. */
@@ -63,7 +63,7 @@ export class RunStore {
 
   /** Known runs of the same session. */
   ofSession(run: AgentRun): readonly AgentRun[] {
-    return this.#options.cache.byIndex(RUNS_BY_SESSION, sessionKeyOf(run));
+    return this.#options.cache.byIndex(BY_SESSION, sessionKeyOf(run));
   }
 
   /** Compare-and-swap of the status; a conflict reads the run again and decides again. Resolves with the run as it then is. */
@@ -73,7 +73,7 @@ export class RunStore {
       const status = decide(run);
       if (status === undefined) return run;
       try {
-        const written = await this.#options.api.replaceStatus(AgentRuns, { ...runOf(run), status });
+        const written = await this.#options.api.replaceStatus(AgentRuns, { ...writableRunOf(run), status });
         return this.#remember(written);
       } catch (error) {
         if (isNotFound(error)) throw notThere();
@@ -85,7 +85,7 @@ export class RunStore {
   }
 
   #remember(run: AgentRun): AgentRun {
-    const view = projectRun(run);
+    const view = projectGatewayRun(run);
     const key = objectKey(run.metadata);
     const cached = this.#options.cache.get(key);
     // The watch may be ahead of the answer.

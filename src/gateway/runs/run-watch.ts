@@ -10,11 +10,11 @@ import type { AgentRun } from '../../api/v1alpha1/agent-run.js';
 import type { Cache, CacheChange } from '../../kube/types.js';
 import type { Logger } from '../../observability/logger.js';
 import type { Clock } from '../../runtime/clock.js';
-import type { BoxView } from '../views.js';
 import type { RunFinisher } from './finishes.js';
 import type { GatewaySelf } from './ownership.js';
 import type { Progress } from './progress.js';
 import { logFields, type ServedRun, type ServedRuns } from './served-runs.js';
+import type { GatewayBox } from '../../projections/box.js';
 
 const TICK_MS = 1_000;
 /** A tick this late means that the process itself stood still. */
@@ -26,7 +26,7 @@ export interface RunWatchOptions {
   self: Pick<GatewaySelf, 'gatewayUid'>;
   clock: Clock;
   runs: Pick<Cache<AgentRun>, 'get' | 'values' | 'onChange'>;
-  boxes: Pick<Cache<BoxView>, 'get'>;
+  boxes: Pick<Cache<GatewayBox>, 'get'>;
   served: ServedRuns;
   finisher: Pick<RunFinisher, 'lose' | 'settle'>;
   progress: Progress;

@@ -3,10 +3,13 @@ import type { AgentRun } from '../../api/v1alpha1/agent-run.js';
 import type { Cache } from '../../kube/types.js';
 import { AGENT_TOOLS, type AgentToolName } from '../../protocol/gateway-tools.js';
 import type { Abilities } from '../../protocol/run.js';
-import { BY_AGENT, agentKey, type AgentView, type BoxView, type SkillView } from '../views.js';
 import type { NoteStore } from './note-store.js';
 import { policyOf } from './approvals.js';
 import { refuses, isUntrusted } from '../../run/trust.js';
+import type { GatewaySkill } from '../../projections/agent-skill.js';
+import type { GatewayAgent } from '../../projections/agent.js';
+import type { GatewayBox } from '../../projections/box.js';
+import { BY_AGENT, agentKey } from '../../projections/indexes.js';
 
 /** Notes that the system prompt shows; the agent searches for older ones. */
 const MAX_SHOWN_NOTES = 20;
@@ -14,7 +17,7 @@ const MAX_SHOWN_NOTE_BYTES = 8 * 1024;
 const MAX_SHOWN_SKILLS = 100;
 
 /** Whether the agent has that tool now: what its families and skills allow. Enforced at every call, not only here. */
-export function hasTool(name: AgentToolName, agent: AgentView, hasSkills: boolean): boolean {
+export function hasTool(name: AgentToolName, agent: GatewayAgent, hasSkills: boolean): boolean {
   const { selfImprovement, tools } = agent.spec;
   if (name === 'edit_soul') return selfImprovement.allowSoulEdit && !agent.gitOps;
   if (name === 'install_skill' || name === 'install_mcp') return selfImprovement.allowToolInstall && !agent.gitOps;
@@ -24,7 +27,7 @@ export function hasTool(name: AgentToolName, agent: AgentView, hasSkills: boolea
 
 export interface AbilitiesOptions {
   notes: Pick<NoteStore, 'of'>;
-  skills: Pick<Cache<SkillView>, 'byIndex'>;
+  skills: Pick<Cache<GatewaySkill>, 'byIndex'>;
 }
 
 export class AbilitiesReader {
@@ -35,7 +38,7 @@ export class AbilitiesReader {
   }
 
   /** The tools that the run has now, by name. */
-  toolsOf(run: AgentRun, agent: AgentView, box: BoxView): AgentToolName[] {
+  toolsOf(run: AgentRun, agent: GatewayAgent, box: GatewayBox): AgentToolName[] {
     const hasSkills = this.#skillsOf(run.metadata.namespace ?? '', agent).length > 0;
     return (Object.keys(AGENT_TOOLS) as AgentToolName[]).filter(
       (name) => hasTool(name, agent, hasSkills) && !refuses(box, run, name),
@@ -43,7 +46,7 @@ export class AbilitiesReader {
   }
 
   /** For the answer to the claim. No request. */
-  of(run: AgentRun, agent: AgentView, box: BoxView): Abilities {
+  of(run: AgentRun, agent: GatewayAgent, box: GatewayBox): Abilities {
     const namespace = run.metadata.namespace ?? '';
     const skills = this.#skillsOf(namespace, agent)
       .map(({ slug, description }) => ({ slug, description }))
@@ -57,11 +60,11 @@ export class AbilitiesReader {
     };
   }
 
-  #skillsOf(namespace: string, agent: AgentView): readonly SkillView[] {
-    return this.#options.skills.byIndex(BY_AGENT, agentKey({ namespace, agent: agent.name }));
+  #skillsOf(namespace: string, agent: GatewayAgent): readonly GatewaySkill[] {
+    return this.#options.skills.byIndex(BY_AGENT, agentKey(namespace, agent.name));
   }
 
-  #recentNotes(namespace: string, agent: AgentView): Abilities['memories'] {
+  #recentNotes(namespace: string, agent: GatewayAgent): Abilities['memories'] {
     let bytes = 0;
     return this.#options.notes
       .of(namespace, agent.name)

@@ -33,9 +33,11 @@ import { orMissing } from '../errors.js';
 import type { GatewayMetrics } from '../metrics.js';
 import { isCancelRequested } from '../runs/reports.js';
 import type { RunStore } from '../runs/run-store.js';
-import { AGENTS_BY_NAMESPACE, RUNS_BY_PARENT, type AgentView } from '../views.js';
 import { ToolRefusal, answer, type ToolContext } from './tool-context.js';
 import { isUntrusted } from '../../run/trust.js';
+import { BY_PARENT } from '../../projections/agent-run.js';
+import type { GatewayAgent } from '../../projections/agent.js';
+import { BY_NAMESPACE } from '../../projections/indexes.js';
 
 /** One call of the runner is held at most this long; then it asks again. */
 const HOLD_MS = 10_000;
@@ -45,7 +47,7 @@ export interface AgentCallsOptions {
   store: Pick<RunStore, 'fetch'>;
   clock: Clock;
   runs: Pick<Cache<AgentRun>, 'get' | 'byIndex' | 'onChange'>;
-  agents: Pick<Cache<AgentView>, 'byIndex'>;
+  agents: Pick<Cache<GatewayAgent>, 'byIndex'>;
   budgets: Pick<RunBudgets, 'giveBack'>;
   /** Live runs, with those that this process has started and its cache does not show yet. */
   backlog: BacklogReader & { reserve: ReserveRun };
@@ -138,13 +140,13 @@ export class AgentCalls {
   }
 
   #expectRoom(name: string, uid: string, made: ReadonlySet<string>): void {
-    const known = this.#options.runs.byIndex(RUNS_BY_PARENT, uid).map(({ metadata }) => metadata.name);
+    const known = this.#options.runs.byIndex(BY_PARENT, uid).map(({ metadata }) => metadata.name);
     const children = new Set([...known, ...made]);
     if (children.size < MAX_CHILD_RUNS || children.has(name)) return;
     throw new ToolRefusal(`this run has called agents ${MAX_CHILD_RUNS} times, which is the limit: go on without`);
   }
 
-  #target(handle: string, context: ToolContext): AgentView {
+  #target(handle: string, context: ToolContext): GatewayAgent {
     const { run, agent } = context;
     if (depthOf(run) >= MAX_CALL_DEPTH) {
       throw new ToolRefusal(`agents can call agents ${MAX_CALL_DEPTH} deep: do this yourself`);
@@ -162,20 +164,20 @@ export class AgentCalls {
   }
 
   /** All but the agents that called, and the caller itself. */
-  #others(context: ToolContext): AgentView[] {
+  #others(context: ToolContext): GatewayAgent[] {
     const above = [...(context.run.spec.parent?.agents ?? []), context.agent.name];
     return this.#ofBox(context).filter(({ name }) => !above.includes(name));
   }
 
-  #ofBox({ namespace }: ToolContext): AgentView[] {
-    const agents = this.#options.agents.byIndex(AGENTS_BY_NAMESPACE, namespace);
+  #ofBox({ namespace }: ToolContext): GatewayAgent[] {
+    const agents = this.#options.agents.byIndex(BY_NAMESPACE, namespace);
     return agents.filter(({ deleting, installing }) => !deleting && !installing);
   }
 }
 
 /** The run of a call, without its name. */
 function childOf(
-  target: AgentView,
+  target: GatewayAgent,
   { message, wait }: AgentToolInput<'call_agent'>,
   { namespace, run, agent }: ToolContext,
 ): StartRunRequest {

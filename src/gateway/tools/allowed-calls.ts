@@ -2,13 +2,14 @@
 import type { AgentRun } from '../../api/v1alpha1/agent-run.js';
 import { needsApproval, type ApprovableTool } from '../../protocol/approvals.js';
 import type { RunStore } from '../runs/run-store.js';
-import type { AgentView, BoxView } from '../views.js';
 import { policyOf, useApproval } from './approvals.js';
+import type { GatewayAgent } from '../../projections/agent.js';
+import type { GatewayBox } from '../../projections/box.js';
 
 export interface AskedCall {
   run: AgentRun;
-  agent: AgentView;
-  box: BoxView;
+  agent: GatewayAgent;
+  box: GatewayBox;
   tool: ApprovableTool;
   input: unknown;
   /** Number of the call in its run; undefined for one that is never repeated. */

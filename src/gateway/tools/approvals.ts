@@ -2,14 +2,15 @@
 import { createHash } from 'node:crypto';
 import type { AgentRun, RunApprovals } from '../../api/v1alpha1/agent-run.js';
 import type { ClaimInput } from '../runs/claim-inputs.js';
-import type { AgentView, BoxView } from '../views.js';
 import { proposes } from '../../run/trust.js';
+import type { GatewayAgent } from '../../projections/agent.js';
+import type { GatewayBox } from '../../projections/box.js';
 
 /** What the run may not do unasked; what one from outside changes about its agent is a proposal where the Box says so. */
 export function policyOf(
   run: Pick<AgentRun, 'status'>,
-  agent: AgentView,
-  box: Pick<BoxView, 'untrusted'>,
+  agent: GatewayAgent,
+  box: Pick<GatewayBox, 'untrusted'>,
 ): { required: string[]; always: string[] } {
   const proposals = proposes(run, box) ? ['self'] : [];
   const required = [...new Set([...(agent.spec.approvals ?? []), ...proposals])];

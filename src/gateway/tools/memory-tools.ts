@@ -1,9 +1,9 @@
 /** memory_search, memory_save, memory_delete. */
 import type { AgentToolInput } from '../../protocol/gateway-tools.js';
 import type { ToolAnswer } from '../../protocol/run.js';
-import type { NoteView } from '../views.js';
 import type { NoteStore } from './note-store.js';
 import { answer, type ToolContext } from './tool-context.js';
+import type { GatewayMemory } from '../../projections/agent-memory.js';
 
 const DEFAULT_LIMIT = 20;
 
@@ -35,6 +35,6 @@ export class MemoryTools {
 }
 
 /** The mark is there only when it says something. */
-function noteRecord({ name, text, updatedAt, untrusted }: NoteView) {
+function noteRecord({ name, text, updatedAt, untrusted }: GatewayMemory) {
   return { id: name, text, updatedAt, ...(untrusted ? { untrusted } : {}) };
 }

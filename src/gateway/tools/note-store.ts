@@ -11,20 +11,22 @@ import { AgentMemories, MAX_MEMORIES, MAX_MEMORY_BYTES } from '../../api/v1alpha
 import { isAlreadyExists, isNotFound } from '../../kube/errors.js';
 import type { Cache, KubeApi } from '../../kube/types.js';
 import { isoNow, type Clock } from '../../runtime/clock.js';
-import { BY_AGENT, agentKey, projectNote, type NoteView } from '../views.js';
 import { ToolRefusal, type ToolContext } from './tool-context.js';
 import { isUntrusted } from '../../run/trust.js';
+import { projectGatewayMemory } from '../../projections/agent-memory.js';
+import type { GatewayMemory } from '../../projections/agent-memory.js';
+import { BY_AGENT, agentKey } from '../../projections/indexes.js';
 
 export interface NoteStoreOptions {
   api: Pick<KubeApi, 'get' | 'create' | 'delete'>;
-  cache: Pick<Cache<NoteView>, 'get' | 'byIndex' | 'onChange'>;
+  cache: Pick<Cache<GatewayMemory>, 'get' | 'byIndex' | 'onChange'>;
   clock: Clock;
 }
 
 export class NoteStore {
   readonly #options: NoteStoreOptions;
   /** Own writes that the watch has not brought yet; null = deleted. */
-  readonly #newer = new Map<string, NoteView | null>();
+  readonly #newer = new Map<string, GatewayMemory | null>();
 
   constructor(options: NoteStoreOptions) {
     this.#options = options;
@@ -32,17 +34,18 @@ export class NoteStore {
   }
 
   /** All notes of an agent, the newest first. */
-  of(namespace: string, agent: string): NoteView[] {
-    const key = agentKey({ namespace, agent });
+  of(namespace: string, agent: string): GatewayMemory[] {
+    const key = agentKey(namespace, agent);
     const notes = new Map(this.#options.cache.byIndex(BY_AGENT, key).map((note) => [note.name, note]));
-    for (const note of this.#newer.values()) if (note !== null && agentKey(note) === key) notes.set(note.name, note);
+    for (const note of this.#newer.values())
+      if (note !== null && agentKey(note.namespace, note.agent) === key) notes.set(note.name, note);
     return [...notes.values()]
       .filter((note) => !note.deleting && this.#newer.get(objectKey(note)) !== null)
       .sort((a, b) => (a.updatedAt === b.updatedAt ? compare(b.name, a.name) : compare(b.updatedAt, a.updatedAt)));
   }
 
   /** Saves a note. Throws a {@link ToolRefusal}. A repeated call finds the note that it made. */
-  async save(context: ToolContext, text: string): Promise<NoteView> {
+  async save(context: ToolContext, text: string): Promise<GatewayMemory> {
     const bytes = Buffer.byteLength(text);
     if (bytes > MAX_MEMORY_BYTES) {
       throw new ToolRefusal(`the note has ${bytes} bytes; at most ${MAX_MEMORY_BYTES} are possible: shorten it`);
@@ -53,7 +56,7 @@ export class NoteStore {
     if (known.length >= MAX_MEMORIES && !known.some((note) => note.name === name)) {
       throw new ToolRefusal(`you have ${MAX_MEMORIES} notes, which is the limit: delete some that are not needed`);
     }
-    const note = projectNote(await this.#create(context, name, text));
+    const note = projectGatewayMemory(await this.#create(context, name, text));
     this.#newer.set(objectKey(note), note);
     return note;
   }

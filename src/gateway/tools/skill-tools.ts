@@ -6,15 +6,16 @@ import type { Cache, KubeApi } from '../../kube/types.js';
 import type { AgentToolInput } from '../../protocol/gateway-tools.js';
 import type { ToolAnswer } from '../../protocol/run.js';
 import { DamagedArchiveError, encodingOf, unpackFiles } from '../../skills/archive.js';
-import { BY_AGENT, agentKey, type SkillView } from '../views.js';
 import { ToolRefusal, answer, type ToolContext } from './tool-context.js';
+import type { GatewaySkill } from '../../projections/agent-skill.js';
+import { BY_AGENT, agentKey } from '../../projections/indexes.js';
 
 /** Characters of one answer: what a model is shown of a result is bounded (src/runner). A multiple of four, for base64. */
 const PAGE = 40_000;
 
 export interface SkillToolsOptions {
   api: Pick<KubeApi, 'get'>;
-  skills: Pick<Cache<SkillView>, 'byIndex'>;
+  skills: Pick<Cache<GatewaySkill>, 'byIndex'>;
 }
 
 export class SkillTools {
@@ -45,7 +46,7 @@ export class SkillTools {
   }
 
   #unknown(slug: string, namespace: string, agent: string): ToolRefusal {
-    const slugs = this.#options.skills.byIndex(BY_AGENT, agentKey({ namespace, agent })).map((skill) => skill.slug);
+    const slugs = this.#options.skills.byIndex(BY_AGENT, agentKey(namespace, agent)).map((skill) => skill.slug);
     const known = slugs.length === 0 ? 'you have none' : `you have: ${slugs.sort().join(', ')}`;
     return new ToolRefusal(`there is no skill ${slug}; ${known}`);
   }

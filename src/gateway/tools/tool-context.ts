@@ -4,15 +4,16 @@ import type { AgentRun } from '../../api/v1alpha1/agent-run.js';
 import type { Cache } from '../../kube/types.js';
 import type { ToolAnswer } from '../../protocol/run.js';
 import type { ServedRun } from '../runs/served-runs.js';
-import type { AgentView, BoxView } from '../views.js';
+import type { GatewayAgent } from '../../projections/agent.js';
+import type { GatewayBox } from '../../projections/box.js';
 
 export interface ToolContext {
   namespace: string;
   /** A working run; its status is the newest that is known. */
   run: AgentRun;
   served: ServedRun;
-  agent: AgentView;
-  box: BoxView;
+  agent: GatewayAgent;
+  box: GatewayBox;
   /** Number of the call in its run: with the run's UID it names what the call makes, so that a repeated one makes nothing new. */
   call: number;
 }
@@ -33,7 +34,7 @@ export function refusal(error: string): ToolAnswer {
 }
 
 /** The agent of the run, and not a namesake that was made later. */
-export function agentOf(run: AgentRun, agents: Pick<Cache<AgentView>, 'get'>): AgentView | undefined {
+export function agentOf(run: AgentRun, agents: Pick<Cache<GatewayAgent>, 'get'>): GatewayAgent | undefined {
   const agent = agents.get(objectKey({ namespace: run.metadata.namespace ?? '', name: run.spec.agent }));
   const uid = run.spec.agentUid ?? run.status?.agentUid;
   return uid === undefined || agent?.uid === uid ? agent : undefined;

@@ -13,7 +13,6 @@ import type { ClaimInputs } from '../runs/claim-inputs.js';
 import type { Pinning } from '../runs/ownership.js';
 import type { RunStore } from '../runs/run-store.js';
 import type { ServedRun } from '../runs/served-runs.js';
-import type { AgentView } from '../views.js';
 import { isAllowed, needsPerson } from './allowed-calls.js';
 import type { AgentCalls } from './agent-calls.js';
 import type { AbilitiesReader } from './abilities.js';
@@ -22,12 +21,13 @@ import type { SelfServers } from './self-servers.js';
 import type { SelfTools } from './self-tools.js';
 import type { SkillTools } from './skill-tools.js';
 import { ToolRefusal, agentOf, refusal, type ToolContext } from './tool-context.js';
+import type { GatewayAgent } from '../../projections/agent.js';
 
 export interface AgentToolsOptions {
   store: RunStore;
   pinning: Pick<Pinning, 'resolve'>;
   lock: KeyedLock;
-  agents: Pick<Cache<AgentView>, 'get'>;
+  agents: Pick<Cache<GatewayAgent>, 'get'>;
   boxes: Pick<ClaimInputs, 'boxOf'>;
   abilities: Pick<AbilitiesReader, 'toolsOf'>;
   calls: AgentCalls;

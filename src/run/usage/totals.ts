@@ -5,6 +5,8 @@
  */
 import { addToPeriods, amountOf } from './budget.js';
 import { parseMicroUsd } from './money.js';
+import { FINALIZER_FOLD } from '../../api/labels.js';
+import type { ObjectMeta } from '../../api/meta.js';
 import type { RunUsage } from '../../api/v1alpha1/agent-run.js';
 import type { FoldedTotals } from '../../api/v1alpha1/common.js';
 
@@ -16,6 +18,11 @@ export interface CountedRun {
   usage: RunUsage | undefined;
   /** When it was admitted, RFC 3339: its day and month. Absent for runs that used nothing. */
   countedAt?: string | undefined;
+}
+
+/** Whether the run will be counted in the totals of its owners; a run refused before it was taken on is not. */
+export function isCounted({ metadata }: { metadata: ObjectMeta }): boolean {
+  return metadata.finalizers?.includes(FINALIZER_FOLD) === true;
 }
 
 export interface Totals {

@@ -11,8 +11,8 @@ import type { Caller } from '../keys/key-check.js';
 import { kubeCall } from '../scope.js';
 import type { ScopeDeps } from '../scope.js';
 import { UserError } from '../../api/user-error.js';
-import type { AgentView } from '../views.js';
 import type { WriteBarrier } from '../write-barrier.js';
+import type { ApiAgent } from '../../projections/agent.js';
 
 export interface ChildDeps extends ScopeDeps {
   barrier: WriteBarrier;
@@ -45,7 +45,7 @@ export function newChild(
   deps: ChildDeps,
   type: ResourceType,
   caller: Caller,
-  child: { agent: AgentView; slug: string },
+  child: { agent: ApiAgent; slug: string },
 ) {
   const metadata: ObjectMeta = {
     namespace: child.agent.namespace,

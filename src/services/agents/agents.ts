@@ -10,7 +10,7 @@ import { isAlreadyExists, isNotFound, orUndefined } from '../../kube/errors.js';
 import { whyUnavailable } from '../../models/availability.js';
 import { findModel } from '../../models/catalog.js';
 import { isoNow } from '../../runtime/clock.js';
-import { INDEX, isCommitted } from '../caches.js';
+import { isCommitted } from '../caches.js';
 import { connectorSummaries, expectInCatalog } from '../connectors/connectors.js';
 import { keptLists, keptRecords } from '../memoized-lists.js';
 import type { Caller } from '../keys/key-check.js';
@@ -23,9 +23,12 @@ import { listScheduleSummaries } from '../schedules/schedules.js';
 import { listSkillSummaries } from '../skills/skills.js';
 import { listTriggerSummaries } from '../triggers/triggers.js';
 import { UserError } from '../../api/user-error.js';
-import { createdAtOf, projectAgent } from '../views.js';
-import type { AgentView, BoxView } from '../views.js';
 import type { WriteBarrier } from '../write-barrier.js';
+import { createdAtOf } from '../../api/time.js';
+import { LIVE_BY_AGENT } from '../../projections/agent-run.js';
+import { BY_BOX, projectApiAgent } from '../../projections/agent.js';
+import type { ApiAgent } from '../../projections/agent.js';
+import type { ApiBox } from '../../projections/box.js';
 
 /** How long create_agent waits for the controller's word on the slot. */
 export const ACTIVE_WAIT_MS = 5_000;
@@ -35,7 +38,7 @@ export type AgentStatus = 'idle' | 'running' | 'waiting' | 'inactive';
 
 export interface AgentDeps extends ScopeDeps {
   barrier: WriteBarrier;
-  waiter: Pick<KeyedWaiter<AgentView>, 'wait'>;
+  waiter: Pick<KeyedWaiter<ApiAgent>, 'wait'>;
   /** Random bytes in hex. */
   randomHex(bytes: number): string;
 }
@@ -61,7 +64,7 @@ export function listAgents(deps: Pick<ScopeDeps, 'caches'>, caller: Caller, spac
   );
 }
 
-const agentRecord = keptRecords((agent: AgentView, status: AgentStatus) => ({
+const agentRecord = keptRecords((agent: ApiAgent, status: AgentStatus) => ({
   id: idOf(agent),
   name: agent.displayName,
   handle: agent.handle,
@@ -73,9 +76,9 @@ const agentRecord = keptRecords((agent: AgentView, status: AgentStatus) => ({
 
 const agentLists = keptLists<ReturnType<typeof agentRecord>>(['Box', 'Agent', 'AgentRun']);
 
-function statusOf({ caches }: Pick<ScopeDeps, 'caches'>, agent: AgentView): AgentStatus {
+function statusOf({ caches }: Pick<ScopeDeps, 'caches'>, agent: ApiAgent): AgentStatus {
   if (agent.active === false) return 'inactive';
-  const live = caches.AgentRun.byIndex(INDEX.liveRunsOfAgent, `${agent.namespace}/${agent.name}`);
+  const live = caches.AgentRun.byIndex(LIVE_BY_AGENT, `${agent.namespace}/${agent.name}`);
   if (live.some((run) => !run.deleting)) return 'running';
   return isAgentWaiting(caches, agent) ? 'waiting' : 'idle';
 }
@@ -83,7 +86,7 @@ function statusOf({ caches }: Pick<ScopeDeps, 'caches'>, agent: AgentView): Agen
 /** What the controller has not said yet is not true yet. */
 const UNCONFIRMED = 'the controller has not assigned a slot yet; get_agent shows when it has';
 
-export function inactiveReasonOf(agent: AgentView): string | null {
+export function inactiveReasonOf(agent: ApiAgent): string | null {
   if (agent.active === true) return null;
   return agent.active === undefined ? UNCONFIRMED : (agent.inactiveReason ?? 'the plan has no free agent slot');
 }
@@ -93,7 +96,7 @@ export async function getAgent(deps: ScopeDeps, caller: Caller, id: string) {
   const { namespace, agent: name } = agentRefOf(deps, caller, id);
   const agent = await kubeCall(deps, (signal) => orUndefined(deps.api.get(Agents, { namespace, name }, { signal })));
   if (agent === undefined) throw new UserError(AGENT_NOT_FOUND);
-  const view = projectAgent(agent);
+  const view = projectApiAgent(agent);
   if (view.deleting || !isCommitted(deps.caches, view)) throw new UserError(AGENT_NOT_FOUND);
   const { spec } = agent;
   return {
@@ -152,7 +155,7 @@ export async function createAgent(deps: AgentDeps, caller: Caller, input: NewAge
     }),
     deps.barrier.passed(write),
   ]);
-  const agent = seen ?? projectAgent(created);
+  const agent = seen ?? projectApiAgent(created);
   return {
     agentId: idOf(agent),
     name: agent.displayName,
@@ -166,7 +169,7 @@ export async function createAgent(deps: AgentDeps, caller: Caller, input: NewAge
 }
 
 /** What would keep runs of the agent from working. */
-export function warningsOf(box: BoxView, { spec }: Pick<Agent, 'spec'>): string[] {
+export function warningsOf(box: ApiBox, { spec }: Pick<Agent, 'spec'>): string[] {
   const { provider, model } = spec;
   const unavailable = whyUnavailable(box, provider);
   return [
@@ -178,7 +181,7 @@ export function warningsOf(box: BoxView, { spec }: Pick<Agent, 'spec'>): string[
 }
 
 /** The handle is the object's name. Two creates at once on two replicas: the loser of a name takes the next one. */
-async function createUnderFreeName(deps: AgentDeps, caller: Caller, box: BoxView, input: NewAgent): Promise<Agent> {
+async function createUnderFreeName(deps: AgentDeps, caller: Caller, box: ApiBox, input: NewAgent): Promise<Agent> {
   const taken = takenHandles(deps, caller, box);
   const base = slugFromName(input.name) || `agent-${deps.randomHex(2)}`;
   const spec = specOf(input);
@@ -199,9 +202,9 @@ async function createUnderFreeName(deps: AgentDeps, caller: Caller, box: BoxView
 }
 
 /** The agents whose handles are taken in the workspace; those that are being installed hold theirs, though nobody sees them. */
-export function handleOwners({ caches }: Pick<ScopeDeps, 'caches'>, caller: Caller): AgentView[] {
+export function handleOwners({ caches }: Pick<ScopeDeps, 'caches'>, caller: Caller): ApiAgent[] {
   return boxesOf({ caches }, caller.workspace).flatMap(({ name }) =>
-    caches.Agent.byIndex(INDEX.agentsOfBox, name).filter((agent) => !agent.deleting),
+    caches.Agent.byIndex(BY_BOX, name).filter((agent) => !agent.deleting),
   );
 }
 
@@ -209,9 +212,9 @@ export function handleOwners({ caches }: Pick<ScopeDeps, 'caches'>, caller: Call
  * Handles of the workspace (those of agents that are being installed too), and object names of the Box (those of agents that
  * are being deleted too).
  */
-export function takenHandles(deps: Pick<ScopeDeps, 'caches'>, caller: Caller, box: BoxView): Set<string> {
+export function takenHandles(deps: Pick<ScopeDeps, 'caches'>, caller: Caller, box: ApiBox): Set<string> {
   const taken = new Set(handleOwners(deps, caller).map(({ handle }) => handle));
-  for (const agent of deps.caches.Agent.byIndex(INDEX.agentsOfBox, box.name)) taken.add(agent.name);
+  for (const agent of deps.caches.Agent.byIndex(BY_BOX, box.name)) taken.add(agent.name);
   return taken;
 }
 

@@ -7,9 +7,9 @@ import type { Caller } from '../keys/key-check.js';
 import { AGENT_NOT_FOUND, kubeCall, refuseGitOps } from '../scope.js';
 import type { ScopeDeps } from '../scope.js';
 import { UserError } from '../../api/user-error.js';
-import { projectAgent } from '../views.js';
-import type { AgentView } from '../views.js';
 import type { WriteBarrier } from '../write-barrier.js';
+import { projectApiAgent } from '../../projections/agent.js';
+import type { ApiAgent } from '../../projections/agent.js';
 
 /** Writers of one agent at the same time, its controller included: the one that was late reads again. */
 const MAX_ATTEMPTS = 8;
@@ -28,7 +28,7 @@ export type SpecPatch = Record<string, unknown> | undefined;
 export async function changeAgent(
   deps: ChangeAgentDeps,
   caller: Caller,
-  known: AgentView,
+  known: ApiAgent,
   decide: (agent: Agent) => SpecPatch,
 ): Promise<Agent> {
   const ref = { namespace: known.namespace, name: known.name };
@@ -37,7 +37,7 @@ export async function changeAgent(
     if (agent === undefined || agent.metadata.deletionTimestamp !== undefined || agent.metadata.uid !== known.uid) {
       throw new UserError(AGENT_NOT_FOUND);
     }
-    refuseGitOps(projectAgent(agent));
+    refuseGitOps(projectApiAgent(agent));
     const spec = decide(agent);
     if (spec === undefined) return agent;
     const { uid, resourceVersion } = agent.metadata;

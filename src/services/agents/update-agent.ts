@@ -13,7 +13,7 @@ import { sameJson } from '../../runtime/same-json.js';
 import { agentRefOf, findAgent, idOf, refuseGitOps } from '../scope.js';
 import { unconfirmedNote } from '../triggers/triggers.js';
 import { UserError } from '../../api/user-error.js';
-import type { AgentView } from '../views.js';
+import type { ApiAgent } from '../../projections/agent.js';
 
 /** Arguments of update_agent after their check; null = back to the default. */
 export interface AgentUpdate {
@@ -53,7 +53,7 @@ export function expectHandle(handle: string): void {
   );
 }
 
-function refuseTakenHandle(deps: ChangeAgentDeps, caller: Caller, agent: AgentView, handle: string): void {
+function refuseTakenHandle(deps: ChangeAgentDeps, caller: Caller, agent: ApiAgent, handle: string): void {
   const owner = handleOwners(deps, caller).find((other) => other.handle === handle && other.uid !== agent.uid);
   if (owner === undefined) return;
   if (!isCommitted(deps.caches, owner)) {

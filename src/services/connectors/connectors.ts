@@ -9,8 +9,9 @@ import { nearNames } from '../near-names.js';
 import { compare, findAgent } from '../scope.js';
 import type { ScopeDeps } from '../scope.js';
 import { UserError } from '../../api/user-error.js';
-import { projectAgent } from '../views.js';
-import type { AgentView, ConnectorView } from '../views.js';
+import { projectApiAgent } from '../../projections/agent.js';
+import type { ApiAgent } from '../../projections/agent.js';
+import type { ApiConnector } from '../../projections/connector.js';
 
 /**
  * `needs_auth`: a credential is missing. `needs_config`: something else keeps it from working: the entry is gone from the
@@ -45,15 +46,15 @@ export function searchConnectors(deps: Catalog, { query, category, limit }: Conn
   return { connectors: found.slice(0, limit).map(({ connector }) => catalogRecord(connector)) };
 }
 
-function nameOf({ name, displayName }: ConnectorView): string {
+function nameOf({ name, displayName }: ApiConnector): string {
   return `${name} ${displayName}`.toLowerCase();
 }
 
-function textOf(connector: ConnectorView): string {
+function textOf(connector: ApiConnector): string {
   return `${nameOf(connector)} ${connector.category} ${connector.description}`.toLowerCase();
 }
 
-function catalogRecord({ name, displayName, category, description, auth, secrets }: ConnectorView): {
+function catalogRecord({ name, displayName, category, description, auth, secrets }: ApiConnector): {
   slug: string;
   name: string;
   category: string;
@@ -64,11 +65,11 @@ function catalogRecord({ name, displayName, category, description, auth, secrets
   return { slug: name, name: displayName, category, description, auth, secrets };
 }
 
-function catalogOf({ caches }: Catalog): ConnectorView[] {
+function catalogOf({ caches }: Catalog): ApiConnector[] {
   return [...caches.Connector.values()].filter((connector) => !connector.deleting);
 }
 
-function findConnector({ caches }: Catalog, slug: string): ConnectorView | undefined {
+function findConnector({ caches }: Catalog, slug: string): ApiConnector | undefined {
   const connector = caches.Connector.get(slug);
   return connector === undefined || connector.deleting ? undefined : connector;
 }
@@ -93,24 +94,24 @@ export function notInCatalog(deps: Catalog, slug: string): string {
 }
 
 /** The connectors of an agent in the order in which they were attached. No request. */
-export function connectorsOf(deps: Catalog, agent: AgentView): AgentConnector[] {
+export function connectorsOf(deps: Catalog, agent: ApiAgent): AgentConnector[] {
   return agent.connectors.map((slug) => agentConnector(agent, slug, findConnector(deps, slug)));
 }
 
 /** `{slug, name, status}`, as in create_agent and get_agent. */
-export function connectorSummaries(deps: Catalog, agent: AgentView) {
+export function connectorSummaries(deps: Catalog, agent: ApiAgent) {
   return connectorsOf(deps, agent).map(({ slug, name, status }) => ({ slug, name, status }));
 }
 
-type Credentials = Pick<AgentView, 'presentSecrets' | 'secretHosts'>;
+type Credentials = Pick<ApiAgent, 'presentSecrets' | 'secretHosts'>;
 
-function agentConnector(agent: Credentials, slug: string, connector: ConnectorView | undefined): AgentConnector {
+function agentConnector(agent: Credentials, slug: string, connector: ApiConnector | undefined): AgentConnector {
   if (connector === undefined) return { slug, name: slug, status: 'needs_config', missingSecrets: [] };
   const missingSecrets = connector.secrets.filter((name) => !agent.presentSecrets.includes(name));
   return { slug, name: connector.displayName, status: statusOf(agent, connector, missingSecrets), missingSecrets };
 }
 
-function statusOf(agent: Credentials, connector: ConnectorView, missing: readonly string[]): ConnectorStatus {
+function statusOf(agent: Credentials, connector: ApiConnector, missing: readonly string[]): ConnectorStatus {
   if (missing.length > 0) return connector.auth === 'none' ? 'needs_config' : 'needs_auth';
   const host = hostOf(connector.url);
   const mayGoThere = connector.secrets.length === 0 || (host !== undefined && agent.secretHosts.includes(host));
@@ -134,7 +135,7 @@ export async function attachConnector(deps: ChangeAgentDeps, caller: Caller, id:
     }
     return { connectors: [...attached, slug] };
   });
-  const view = projectAgent(agent);
+  const view = projectApiAgent(agent);
   const connector = agentConnector(view, slug, findConnector(deps, slug));
   return { ...connector, nextStep: nextStepOf(deps, view, connector) };
 }
@@ -161,7 +162,7 @@ function shellQuoted(text: string): string {
 }
 
 /** The command that makes the connector work, with VALUE in place of each credential; null when nothing is to be done. */
-function nextStepOf(deps: Catalog, agent: AgentView, connector: AgentConnector): string | null {
+function nextStepOf(deps: Catalog, agent: ApiAgent, connector: AgentConnector): string | null {
   if (connector.status === 'active') return null;
   const hosts = agent.connectors.flatMap((slug) => {
     const known = findConnector(deps, slug);

@@ -7,9 +7,9 @@ import type { Caller } from '../keys/key-check.js';
 import { sameJson } from '../../runtime/same-json.js';
 import { findAgent } from '../scope.js';
 import { UserError } from '../../api/user-error.js';
-import { projectAgent } from '../views.js';
 import { serverSpecOf, expectTrusted } from '../../connectors/mcp-server-rules.js';
 import type { McpServerInput } from '../../connectors/mcp-server-rules.js';
+import { projectApiAgent } from '../../projections/agent.js';
 
 /** An MCP server as the tools show it; references stand as they were written. */
 export function mcpServerRecord(server: McpServerSpec, presentSecrets: readonly string[]) {
@@ -47,7 +47,7 @@ export async function setMcpServers(
     before = spec.mcpServers ?? [];
     return sameJson(before, servers) ? undefined : { mcpServers: servers };
   });
-  const { presentSecrets } = projectAgent(agent);
+  const { presentSecrets } = projectApiAgent(agent);
   const former = new Map(before.map((server) => [server.name, server]));
   const names = new Set(servers.map(({ name }) => name));
   return {

@@ -4,10 +4,9 @@ import { APIKeys } from '../../api/v1alpha1/api-key.js';
 import type { KubeApi } from '../../kube/types.js';
 import { orUndefined } from '../../kube/errors.js';
 import type { Clock } from '../../runtime/clock.js';
-import { INDEX } from '../caches.js';
 import type { ApiCaches } from '../caches.js';
-import { projectApiKey } from '../views.js';
-import type { ApiKeyView } from '../views.js';
+import { BY_HASH, projectApiKey } from '../../projections/api-key.js';
+import type { ApiKeyProjection } from '../../projections/api-key.js';
 
 /** The holder of a valid key: one workspace, everything in it (spec 5.3). */
 export interface Caller {
@@ -30,7 +29,7 @@ export interface KeyCheckDeps {
   api: Pick<KubeApi, 'get'>;
   clock: Clock;
   /** Told of every use of a valid key. */
-  used(key: ApiKeyView): void;
+  used(key: ApiKeyProjection): void;
 }
 
 /** The scheme in any case (RFC 9110), then the key. */
@@ -42,7 +41,7 @@ export function createKeyCheck(deps: KeyCheckDeps): KeyCheck {
       const presented = BEARER.exec(authorization ?? '')?.[1];
       if (presented === undefined) return undefined;
       const hash = hashOfApiKey(presented);
-      const known = deps.caches.APIKey.byIndex(INDEX.keysByHash, hash)[0];
+      const known = deps.caches.APIKey.byIndex(BY_HASH, hash)[0];
       const key = known === undefined ? undefined : await current(deps, known, hash);
       if (key === undefined || !isKeyValid(key.credential, deps.clock.now())) return undefined;
       const workspace = deps.caches.Workspace.get(key.workspace);
@@ -54,7 +53,11 @@ export function createKeyCheck(deps: KeyCheckDeps): KeyCheck {
 }
 
 /** The key as it is now: from the cache, or live while the cache may have missed a revocation. */
-async function current(deps: KeyCheckDeps, known: ApiKeyView, hash: string): Promise<ApiKeyView | undefined> {
+async function current(
+  deps: KeyCheckDeps,
+  known: ApiKeyProjection,
+  hash: string,
+): Promise<ApiKeyProjection | undefined> {
   if (deps.caches.APIKey.isHealthy()) return known;
   const live = await orUndefined(deps.api.get(APIKeys, { namespace: known.namespace, name: known.name }));
   return live?.status?.hash === hash ? projectApiKey(live) : undefined;

@@ -3,7 +3,7 @@ import { recordingLog } from '../../../test/builders/log.js';
 import { RecordingApi, apiError } from '../../../test/builders/recording-api.js';
 import { APIKeys } from '../../api/v1alpha1/api-key.js';
 import { createKeyUsage } from './key-usage.js';
-import { projectApiKey } from '../views.js';
+import { projectApiKey } from '../../projections/api-key.js';
 
 function setup() {
   const clock = new FakeClock(Date.parse('2026-05-01T10:00:30.000Z'));

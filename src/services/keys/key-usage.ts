@@ -5,13 +5,13 @@ import type { Logger } from '../../observability/logger.js';
 import { sleep } from '../../runtime/clock.js';
 import type { Clock } from '../../runtime/clock.js';
 import { withTimeout } from '../../runtime/with-timeout.js';
-import type { ApiKeyView } from '../views.js';
+import type { ApiKeyProjection } from '../../projections/api-key.js';
 
 const FLUSH_MS = 60_000;
 const WRITE_MS = 5_000;
 
 export interface KeyUsage {
-  used(key: ApiKeyView): void;
+  used(key: ApiKeyProjection): void;
   /** Writes once a minute until the signal fires. */
   run(signal: AbortSignal): Promise<void>;
 }
@@ -24,7 +24,7 @@ export interface KeyUsageDeps {
 
 export function createKeyUsage(deps: KeyUsageDeps): KeyUsage {
   /** uid -> the key and the minute of its latest use. */
-  const pending = new Map<string, { key: ApiKeyView; minute: number }>();
+  const pending = new Map<string, { key: ApiKeyProjection; minute: number }>();
   return {
     used(key) {
       const minute = Math.floor(deps.clock.now() / 60_000);
@@ -42,7 +42,7 @@ export function createKeyUsage(deps: KeyUsageDeps): KeyUsage {
   };
 }
 
-async function write(deps: KeyUsageDeps, key: ApiKeyView, minute: number): Promise<void> {
+async function write(deps: KeyUsageDeps, key: ApiKeyProjection, minute: number): Promise<void> {
   const ref = { namespace: key.namespace, name: key.name };
   const body = { metadata: { uid: key.uid }, status: { lastUsedAt: new Date(minute * 60_000).toISOString() } };
   try {

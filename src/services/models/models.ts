@@ -5,7 +5,7 @@ import { KNOWN_MODELS, defaultModelOf } from '../../models/catalog.js';
 import type { Caller } from '../keys/key-check.js';
 import { chooseBox } from '../scope.js';
 import type { ScopeDeps } from '../scope.js';
-import type { BoxView } from '../views.js';
+import type { ApiBox } from '../../projections/box.js';
 
 /** The record of list_models. */
 export interface ModelRecord {
@@ -34,7 +34,7 @@ export function listModels(
 }
 
 /** The scripted engine costs nothing and says so; an endpoint costs what its Box says. */
-function ownModel(box: BoxView): ModelRecord {
+function ownModel(box: ApiBox): ModelRecord {
   const { engine, endpoint } = box;
   const free = engine === 'scripted' ? 0 : null;
   return {
@@ -48,7 +48,7 @@ function ownModel(box: BoxView): ModelRecord {
   };
 }
 
-function providerModel(box: BoxView, known: (typeof KNOWN_MODELS)[number]): ModelRecord {
+function providerModel(box: ApiBox, known: (typeof KNOWN_MODELS)[number]): ModelRecord {
   const { provider, model, contextWindow, inputUsd, outputUsd } = known;
   return {
     provider,
@@ -61,7 +61,7 @@ function providerModel(box: BoxView, known: (typeof KNOWN_MODELS)[number]): Mode
   };
 }
 
-function availability(box: BoxView, provider: Provider): { available: boolean; reason: string | null } {
+function availability(box: ApiBox, provider: Provider): { available: boolean; reason: string | null } {
   const reason = howToConfigure(box, provider);
   return { available: reason === null, reason };
 }

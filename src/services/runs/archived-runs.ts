@@ -11,8 +11,9 @@ import type { Transcript } from '../../transcript/chunk-store.js';
 import { kubeCall } from '../scope.js';
 import type { ScopeDeps } from '../scope.js';
 import { UserError } from '../../api/user-error.js';
-import { projectArchivedRun } from '../views.js';
-import type { AgentView, RunView } from '../views.js';
+import { projectArchivedRun } from '../../projections/agent-run.js';
+import type { ApiRun } from '../../projections/agent-run.js';
+import type { ApiAgent } from '../../projections/agent.js';
 
 export type ArchiveDeps = Pick<ScopeDeps, 'archive' | 'caches' | 'clock'>;
 
@@ -28,7 +29,7 @@ export const SESSION_AWAY =
 
 export interface MergedRuns {
   /** Every run once; the live form of one that is in both. In no order. */
-  runs: RunView[];
+  runs: ApiRun[];
   /** UIDs of those that are in the archive only. */
   archived: ReadonlySet<string>;
   /** The archive could not be read. */
@@ -38,8 +39,8 @@ export interface MergedRuns {
 /** Adds archived runs to those of the caches, which must have been read before. */
 export async function withArchived(
   deps: ArchiveDeps,
-  agent: AgentView,
-  live: readonly RunView[],
+  agent: ApiAgent,
+  live: readonly ApiRun[],
   read: (archive: ArchiveReader, scope: ArchiveScope, signal: AbortSignal) => Promise<readonly AgentRun[]>,
 ): Promise<MergedRuns> {
   const { found, incomplete } = await readArchive(deps, agent, read);
@@ -57,7 +58,7 @@ export interface FromArchive<T> {
 /** Nothing without an archive, and when it cannot be read. */
 export async function readArchive<T>(
   deps: ArchiveDeps,
-  agent: AgentView,
+  agent: ApiAgent,
   read: (archive: ArchiveReader, scope: ArchiveScope, signal: AbortSignal) => Promise<readonly T[]>,
 ): Promise<FromArchive<T>> {
   const { archive } = deps;
@@ -72,7 +73,7 @@ export async function readArchive<T>(
 }
 
 /** Whether the archive has a run of the session. Throws a {@link UserError} when it cannot be read. */
-export async function isSessionArchived(deps: ArchiveDeps, agent: AgentView, sessionId: string): Promise<boolean> {
+export async function isSessionArchived(deps: ArchiveDeps, agent: ApiAgent, sessionId: string): Promise<boolean> {
   const { archive } = deps;
   if (archive === undefined) return false;
   const read = kubeCall(deps, (signal) => archive.session(scopeOf(deps, agent), sessionId, signal, 1));
@@ -82,7 +83,7 @@ export async function isSessionArchived(deps: ArchiveDeps, agent: AgentView, ses
 /** A whole run from the archive. Throws a {@link UserError} when the archive cannot be read. */
 export async function findArchived(
   deps: ArchiveDeps,
-  agent: AgentView,
+  agent: ApiAgent,
   by: { name: string } | { uid: string },
 ): Promise<AgentRun | undefined> {
   const { archive } = deps;
@@ -91,7 +92,7 @@ export async function findArchived(
 }
 
 /** The transcript of a run whose transcript is in the archive. Throws like {@link findArchived}. */
-export async function readArchivedTranscript(deps: ArchiveDeps, agent: AgentView, run: AgentRun): Promise<Transcript> {
+export async function readArchivedTranscript(deps: ArchiveDeps, agent: ApiAgent, run: AgentRun): Promise<Transcript> {
   const { archive } = deps;
   if (archive === undefined) return { events: [], state: 'archived' };
   const uid = run.metadata.uid ?? '';
@@ -99,7 +100,7 @@ export async function readArchivedTranscript(deps: ArchiveDeps, agent: AgentView
   return await collect(chunks, 'archived');
 }
 
-function scopeOf({ caches }: ArchiveDeps, agent: AgentView): ArchiveScope {
+function scopeOf({ caches }: ArchiveDeps, agent: ApiAgent): ArchiveScope {
   return { workspace: caches.Box.get(agent.box)?.workspace ?? '', box: agent.box, agentUid: agent.uid };
 }
 

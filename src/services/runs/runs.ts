@@ -20,7 +20,6 @@ import {
 } from './archived-runs.js';
 import { backlogError } from '../../run/start/backlog-budget.js';
 import type { BacklogScope } from '../../run/start/backlog-budget.js';
-import { INDEX } from '../caches.js';
 import { keptLists } from '../memoized-lists.js';
 import type { Caller } from '../keys/key-check.js';
 import {
@@ -43,11 +42,14 @@ import { withTimeout } from '../../runtime/with-timeout.js';
 import { pendingOfRun } from './pending.js';
 import type { PendingRecord } from './pending.js';
 import { UserError } from '../../api/user-error.js';
-import { isoTime, projectRun } from '../views.js';
-import type { AgentView, RunView } from '../views.js';
 import { waitForRun } from './wait-for-run.js';
 import type { RunWaiter } from './wait-for-run.js';
 import type { WriteBarrier } from '../write-barrier.js';
+import { isoTime } from '../../api/time.js';
+import { QUEUED_BY_BOX, projectApiRun } from '../../projections/agent-run.js';
+import type { ApiRun } from '../../projections/agent-run.js';
+import type { ApiAgent } from '../../projections/agent.js';
+import { BY_AGENT } from '../../projections/indexes.js';
 
 /** How long cancel_run waits for the end of the run. */
 export const CANCEL_WAIT_MS = 10_000;
@@ -84,7 +86,7 @@ export interface RunRecord {
   error: string | null;
 }
 
-function record(agent: AgentView, run: RunView): RunRecord {
+function record(agent: ApiAgent, run: ApiRun): RunRecord {
   const { usage } = run;
   return {
     runId: run.name,
@@ -112,7 +114,7 @@ function costOf(text: string | undefined): number | null {
 }
 
 /** Reason and what happened, so that docs/reasons.md can be looked up. */
-function errorOf(run: RunView): string {
+function errorOf(run: ApiRun): string {
   const reason = run.reason ?? 'Unknown';
   const text = run.message || causeOf(reason);
   return text === '' ? reason : `${reason}: ${text}`;
@@ -127,8 +129,8 @@ function causeOf(reason: string): string {
 export async function listRuns(deps: ScopeDeps, caller: Caller, id: string, limit: number) {
   const agent = await findAgent(deps, caller, id);
   const key = `${agent.namespace}/${agent.name}`;
-  const live = () => deps.caches.AgentRun.byIndex(INDEX.runsOfAgent, key).filter((run) => isShown(deps, agent, run));
-  const latest = (runs: RunView[]) =>
+  const live = () => deps.caches.AgentRun.byIndex(BY_AGENT, key).filter((run) => isShown(deps, agent, run));
+  const latest = (runs: ApiRun[]) =>
     runs
       .sort((a, b) => byAcceptance(b, a))
       .slice(0, limit)
@@ -164,7 +166,7 @@ export async function getRun(deps: RunDeps, caller: Caller, id: string, options:
     if (run?.terminal === false) await waitForRun(deps.waiter, wait);
   }
   const run = await readRun(deps, agent, options.runId);
-  const view = projectRun(run);
+  const view = projectApiRun(run);
   const details = await readDetails(deps, agent, run, options.includeToolCalls);
   return {
     ...record(agent, view),
@@ -178,7 +180,7 @@ export async function getRun(deps: RunDeps, caller: Caller, id: string, options:
 }
 
 /** A question goes with its run, unless the archive keeps both; there a later run may have answered it. */
-async function pendingOf(deps: RunDeps, agent: AgentView, run: RunView): Promise<PendingRecord | null> {
+async function pendingOf(deps: RunDeps, agent: ApiAgent, run: ApiRun): Promise<PendingRecord | null> {
   if (run.pending === undefined || (run.deleting && deps.archive === undefined)) return null;
   const pending = pendingOfRun(deps.caches, run);
   if (pending === null || deps.caches.AgentRun.get(`${run.namespace}/${run.name}`)?.uid === run.uid) return pending;
@@ -189,18 +191,18 @@ async function pendingOf(deps: RunDeps, agent: AgentView, run: RunView): Promise
 }
 
 /** From the cluster, else from the archive. */
-async function readRun(deps: ScopeDeps, agent: AgentView, runId: string): Promise<AgentRun> {
+async function readRun(deps: ScopeDeps, agent: ApiAgent, runId: string): Promise<AgentRun> {
   if (!DNS_LABEL.test(runId)) throw new UserError(RUN_NOT_FOUND);
   const ref = { namespace: agent.namespace, name: runId };
   const live = await kubeCall(deps, (signal) => orUndefined(deps.api.get(AgentRuns, ref, { signal })));
-  if (live !== undefined && isShown(deps, agent, projectRun(live))) return await withStoredInput(deps, agent, live);
+  if (live !== undefined && isShown(deps, agent, projectApiRun(live))) return await withStoredInput(deps, agent, live);
   const archived = await findArchived(deps, agent, { name: runId });
   if (archived === undefined) throw new UserError(RUN_NOT_FOUND);
   return archived;
 }
 
 /** Retention may have moved input and transcript to the archive while the run itself is still in the cluster. */
-async function withStoredInput(deps: ScopeDeps, agent: AgentView, run: AgentRun): Promise<AgentRun> {
+async function withStoredInput(deps: ScopeDeps, agent: ApiAgent, run: AgentRun): Promise<AgentRun> {
   if (run.status?.transcript?.state !== 'archived' || inputOf(run) !== null) return run;
   const stored = await findArchived(deps, agent, { uid: run.metadata.uid ?? '' });
   return stored === undefined ? run : { ...run, spec: stored.spec };
@@ -208,7 +210,7 @@ async function withStoredInput(deps: ScopeDeps, agent: AgentView, run: AgentRun)
 
 type ToolEvent = Extract<RunEvent, { type: 'tool' }>;
 
-async function readDetails(deps: ScopeDeps, agent: AgentView, run: AgentRun, includeToolCalls: boolean) {
+async function readDetails(deps: ScopeDeps, agent: ApiAgent, run: AgentRun, includeToolCalls: boolean) {
   const stored = run.status?.output ?? null;
   const state = run.status?.transcript?.state ?? 'full';
   if (!includeToolCalls && run.status?.outputTruncated !== true) {
@@ -243,9 +245,9 @@ export function inputOf(run: AgentRun): string | null {
 }
 
 /** `note` of a run that waits; the position is computed on read and never stored. */
-function queueNote({ caches }: Pick<ScopeDeps, 'caches'>, run: RunView): { note?: string } {
+function queueNote({ caches }: Pick<ScopeDeps, 'caches'>, run: ApiRun): { note?: string } {
   if (run.queuedReason === undefined) return {};
-  const ahead = caches.AgentRun.byIndex(INDEX.queuedRunsOfBox, run.box).filter(
+  const ahead = caches.AgentRun.byIndex(QUEUED_BY_BOX, run.box).filter(
     (other) => (compare(other.createdAt, run.createdAt) || compare(other.name, run.name)) < 0,
   );
   return { note: `queued: ${run.queuedReason}, ${ahead.length} ahead` };
@@ -279,7 +281,7 @@ export async function sendMessage(deps: RunDeps, caller: Caller, id: string, inp
     }),
   ]);
   const run = await readRun(deps, agent, started.runId);
-  const view = projectRun(run);
+  const view = projectApiRun(run);
   const { output } = await readDetails(deps, agent, run, false);
   return {
     ...record(agent, view),
@@ -289,18 +291,18 @@ export async function sendMessage(deps: RunDeps, caller: Caller, id: string, inp
   };
 }
 
-function stillWorking(agent: AgentView, run: RunView): string {
+function stillWorking(agent: ApiAgent, run: ApiRun): string {
   return `Still working. Read it with get_run (agentId ${idOf(agent)}, runId ${run.name}); do not send the message again.`;
 }
 
 /** An agent without a slot does not run (spec 3): a call that would only wait is refused. */
-export function refuseInactive(agent: AgentView): void {
+export function refuseInactive(agent: ApiAgent): void {
   if (agent.active !== false) return;
   const reason = agent.inactiveReason ?? 'the plan has no free agent slot';
   throw new UserError(`plan limit reached: the agent is inactive: ${reason}`);
 }
 
-function acceptMessage(deps: RunDeps, caller: Caller, agent: AgentView, input: Message): Promise<StartedRun> {
+function acceptMessage(deps: RunDeps, caller: Caller, agent: ApiAgent, input: Message): Promise<StartedRun> {
   return acceptRun(deps, {
     agent: { box: agent.box, agent: agent.name },
     agentUid: agent.uid,
@@ -322,7 +324,7 @@ const SESSION_NOT_FOUND =
   'session not found: this agent has no session with this sessionId; omit sessionId to start a new conversation';
 
 /** A session is known by its runs, in the cluster or in the archive; the gateway reads the conversation from both. */
-async function expectSession(deps: ScopeDeps, agent: AgentView, sessionId: string): Promise<void> {
+async function expectSession(deps: ScopeDeps, agent: ApiAgent, sessionId: string): Promise<void> {
   const shown = await sessionRuns(deps, agent, sessionId);
   if (shown.length > 0 || (await isSessionArchived(deps, agent, sessionId))) return;
   throw new UserError(SESSION_NOT_FOUND);
@@ -336,7 +338,7 @@ export async function cancelRun(
   options: { runId: string; gone: AbortSignal },
 ) {
   const agent = await findAgent(deps, caller, id);
-  const run = (await findRun(deps, agent, options.runId)) ?? projectRun(await readRun(deps, agent, options.runId));
+  const run = (await findRun(deps, agent, options.runId)) ?? projectApiRun(await readRun(deps, agent, options.runId));
   if (run.terminal) return { runId: run.name, status: run.phase, note: null };
   const ref = { namespace: run.namespace, name: run.name };
   const body = {
@@ -351,7 +353,7 @@ export async function cancelRun(
     waitForRun(deps.waiter, { ...ref, ms: CANCEL_WAIT_MS, signal: options.gone }),
     deps.barrier.passed({ kind: AgentRuns.kind, resourceVersion: patched.metadata.resourceVersion ?? '' }),
   ]);
-  const status = ended?.phase ?? projectRun(patched).phase;
+  const status = ended?.phase ?? projectApiRun(patched).phase;
   return { runId: run.name, status, note: status === 'running' ? CANCEL_NOTE : null };
 }
 

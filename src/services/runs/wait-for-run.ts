@@ -1,8 +1,8 @@
 /** Waiting for the end of a run (spec 4.2.7). */
 import type { KeyedWaiter } from '../../kube/keyed-waiter.js';
-import type { RunView } from '../views.js';
+import type { ApiRun } from '../../projections/agent-run.js';
 
-export type RunWaiter = Pick<KeyedWaiter<RunView>, 'wait'>;
+export type RunWaiter = Pick<KeyedWaiter<ApiRun>, 'wait'>;
 
 export interface RunWait {
   namespace: string;
@@ -16,6 +16,6 @@ export interface RunWait {
  * The run once it has ended; undefined when it still works at the end of the wait, when the client is gone or when this
  * process is told to stop.
  */
-export function waitForRun(waiter: RunWaiter, { namespace, name, ms, signal }: RunWait): Promise<RunView | undefined> {
+export function waitForRun(waiter: RunWaiter, { namespace, name, ms, signal }: RunWait): Promise<ApiRun | undefined> {
   return waiter.wait({ key: `${namespace}/${name}`, until: (run) => run.terminal, ms, signal });
 }

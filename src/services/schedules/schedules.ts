@@ -15,14 +15,16 @@ import type { StartDeps } from '../runs/runs.js';
 import { findAgent, findSchedule, kubeCall, refuseGitOps, schedulesOf, slugNotFound } from '../scope.js';
 import type { ScopeDeps } from '../scope.js';
 import { UserError } from '../../api/user-error.js';
-import { isoTime, projectSchedule } from '../views.js';
-import type { AgentView, ScheduleView } from '../views.js';
+import { isoTime } from '../../api/time.js';
+import { projectApiSchedule } from '../../projections/agent-schedule.js';
+import type { ApiSchedule } from '../../projections/agent-schedule.js';
+import type { ApiAgent } from '../../projections/agent.js';
 
 /** Longest instruction in bytes; a run takes twice as much. */
 export const MAX_SCHEDULE_BODY_BYTES = 64 * 1024;
 
 /** The schedules of an agent in get_agent. No request. */
-export function listScheduleSummaries(deps: Pick<ScopeDeps, 'caches' | 'clock'>, agent: AgentView) {
+export function listScheduleSummaries(deps: Pick<ScopeDeps, 'caches' | 'clock'>, agent: ApiAgent) {
   return schedulesOf(deps, agent).map((schedule) => {
     const { slug, name, cron, runAt, timezone, enabled, nextRunAt } = record(deps, schedule);
     return { slug, name, cron, runAt, timezone, enabled, nextRunAt };
@@ -35,7 +37,7 @@ export async function listSchedules(deps: ScopeDeps, caller: Caller, id: string)
   return { schedules: schedulesOf(deps, agent).map((schedule) => record(deps, schedule)) };
 }
 
-function record({ clock }: Pick<ScopeDeps, 'clock'>, schedule: ScheduleView) {
+function record({ clock }: Pick<ScopeDeps, 'clock'>, schedule: ApiSchedule) {
   const { cron, runAt, timezone, lastRunAt } = schedule;
   const date = runAt === undefined ? undefined : parseRunAt(runAt, timezone);
   const next = nextRunOf(schedule, clock.now());
@@ -55,7 +57,7 @@ function record({ clock }: Pick<ScopeDeps, 'clock'>, schedule: ScheduleView) {
 }
 
 /** Computed on read, so that it is right before the controller has seen a change. */
-function nextRunOf(schedule: ScheduleView, now: number): number | undefined {
+function nextRunOf(schedule: ApiSchedule, now: number): number | undefined {
   if (!schedule.enabled || timingProblem(schedule) !== undefined) return undefined;
   return nextTick(schedule, Math.max(now, Date.parse(schedule.lastTick ?? '') || 0));
 }
@@ -113,7 +115,7 @@ function toCreate(deps: ChildDeps, input: ScheduleInput) {
 async function createSchedule(
   deps: ChildDeps,
   caller: Caller,
-  agent: AgentView,
+  agent: ApiAgent,
   input: ScheduleInput & ReturnType<typeof toCreate>,
 ) {
   const { name, body, timing } = input;
@@ -130,7 +132,7 @@ async function createSchedule(
     },
   };
   const created = await createChild(deps, AgentSchedules, schedule, { kind: 'schedule', slug });
-  return record(deps, projectSchedule(created));
+  return record(deps, projectApiSchedule(created));
 }
 
 /** The timing as it is stored, a date in UTC; an error names the argument. A date that is over would never fire. */
@@ -152,7 +154,7 @@ function storedTiming({ clock }: Pick<ScopeDeps, 'clock'>, timing: Timing) {
 async function updateSchedule(
   deps: ChildDeps,
   caller: Caller,
-  agent: AgentView,
+  agent: ApiAgent,
   input: ScheduleInput & { slug: string },
 ) {
   const known = await findSchedule(deps, agent, input.slug);
@@ -170,7 +172,7 @@ async function updateSchedule(
       deps.api.patch(AgentSchedules, ref, { metadata, spec }, { type: 'merge', signal }),
     );
     await passBarrier(deps, AgentSchedules, patched);
-    return record(deps, projectSchedule(patched));
+    return record(deps, projectApiSchedule(patched));
   } catch (error) {
     if (isNotFound(error)) throw new UserError(slugNotFound('schedule', input.slug, schedulesOf(deps, agent)));
     throw error;
@@ -178,7 +180,7 @@ async function updateSchedule(
 }
 
 /** Only what changes; null takes away the other of cron and runAt. */
-function changedFields(deps: ChildDeps, known: ScheduleView, input: ScheduleInput): Record<string, unknown> {
+function changedFields(deps: ChildDeps, known: ApiSchedule, input: ScheduleInput): Record<string, unknown> {
   const { body, description, enabled } = input;
   return {
     ...(body === undefined || body === known.body ? {} : { body }),
@@ -188,7 +190,7 @@ function changedFields(deps: ChildDeps, known: ScheduleView, input: ScheduleInpu
   };
 }
 
-function changedTiming(deps: ChildDeps, known: ScheduleView, input: ScheduleInput): Record<string, unknown> {
+function changedTiming(deps: ChildDeps, known: ApiSchedule, input: ScheduleInput): Record<string, unknown> {
   const timezone = input.timezone ?? known.timezone;
   if (input.cron === undefined && input.runAt === undefined) {
     const isWoken = input.enabled === true && !known.enabled;
@@ -205,7 +207,7 @@ function changedTiming(deps: ChildDeps, known: ScheduleView, input: ScheduleInpu
   );
 }
 
-function knownDate({ runAt, timezone }: ScheduleView): string | undefined {
+function knownDate({ runAt, timezone }: ApiSchedule): string | undefined {
   const date = runAt === undefined ? undefined : parseRunAt(runAt, timezone);
   return date === undefined ? runAt : iso(date);
 }

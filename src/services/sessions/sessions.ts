@@ -15,7 +15,6 @@ import {
   withArchived,
 } from '../runs/archived-runs.js';
 import type { FromArchive, MergedRuns } from '../runs/archived-runs.js';
-import { INDEX } from '../caches.js';
 import type { Caller } from '../keys/key-check.js';
 import { pendingOfSession } from '../runs/pending.js';
 import type { PendingRecord } from '../runs/pending.js';
@@ -25,8 +24,11 @@ import { inputOf } from '../runs/runs.js';
 import { byAcceptance, compare, findAgent, isShown, kubeCall, readsWithin, sessionRuns } from '../scope.js';
 import type { ScopeDeps } from '../scope.js';
 import { UserError } from '../../api/user-error.js';
-import { isoTime, projectRun } from '../views.js';
-import type { AgentView, RunView } from '../views.js';
+import { isoTime } from '../../api/time.js';
+import { projectApiRun } from '../../projections/agent-run.js';
+import type { ApiRun } from '../../projections/agent-run.js';
+import type { ApiAgent } from '../../projections/agent.js';
+import { BY_AGENT } from '../../projections/indexes.js';
 
 /** Longest text of a message in get_session, in characters. */
 export const MAX_SESSION_TEXT = 4_000;
@@ -43,7 +45,7 @@ export interface SessionRecord {
 }
 
 /** `runs` are those of one session, oldest first, at least one. */
-function record(sessionId: string, runs: readonly RunView[]): SessionRecord {
+function record(sessionId: string, runs: readonly ApiRun[]): SessionRecord {
   const titled = runs.find(({ title }) => title !== undefined);
   const updated = runs.map(({ createdAt, finishedAt }) => (finishedAt === undefined ? createdAt : isoTime(finishedAt)));
   return {
@@ -91,9 +93,9 @@ function latestFirst(sessions: readonly SessionRecord[]): SessionRecord[] {
 function archivedRecord({ sessionId, runs, createdAt, updatedAt, first, last }: ArchivedSession): SessionRecord {
   return {
     sessionId,
-    title: projectRun(first).title ?? '',
+    title: projectApiRun(first).title ?? '',
     runCount: runs,
-    pending: last === undefined ? null : pendingOfSession([projectRun(last)]),
+    pending: last === undefined ? null : pendingOfSession([projectApiRun(last)]),
     createdAt,
     updatedAt,
   };
@@ -105,9 +107,9 @@ function archivedRecord({ sessionId, runs, createdAt, updatedAt, first, last }: 
  */
 function archivedParts(
   deps: ScopeDeps,
-  agent: AgentView,
+  agent: ApiAgent,
   listed: readonly SessionRecord[],
-  live: ReadonlyMap<string, readonly RunView[]>,
+  live: ReadonlyMap<string, readonly ApiRun[]>,
 ): Promise<FromArchive<ArchivedSession>> {
   const sessionIds = listed.map(({ sessionId }) => sessionId).filter((sessionId) => live.has(sessionId));
   if (sessionIds.length === 0) return Promise.resolve({ found: [], incomplete: false });
@@ -123,16 +125,16 @@ function withPart(session: SessionRecord, parts: readonly ArchivedSession[]): Se
   const isEarlier = part.createdAt < session.createdAt;
   return {
     ...session,
-    title: (isEarlier ? projectRun(part.first).title : undefined) ?? session.title,
+    title: (isEarlier ? projectApiRun(part.first).title : undefined) ?? session.title,
     runCount: session.runCount + part.runs,
     createdAt: isEarlier ? part.createdAt : session.createdAt,
     updatedAt: part.updatedAt > session.updatedAt ? part.updatedAt : session.updatedAt,
   };
 }
 
-function runsBySession(deps: Pick<ScopeDeps, 'caches' | 'archive'>, agent: AgentView): Map<string, RunView[]> {
-  const sessions = new Map<string, RunView[]>();
-  for (const run of deps.caches.AgentRun.byIndex(INDEX.runsOfAgent, `${agent.namespace}/${agent.name}`)) {
+function runsBySession(deps: Pick<ScopeDeps, 'caches' | 'archive'>, agent: ApiAgent): Map<string, ApiRun[]> {
+  const sessions = new Map<string, ApiRun[]>();
+  for (const run of deps.caches.AgentRun.byIndex(BY_AGENT, `${agent.namespace}/${agent.name}`)) {
     if (!isShown(deps, agent, run)) continue;
     const runs = sessions.get(run.sessionId);
     if (runs === undefined) sessions.set(run.sessionId, [run]);
@@ -166,7 +168,7 @@ export async function getSession(deps: ScopeDeps, caller: Caller, id: string, qu
   const agent = await findAgent(deps, caller, id);
   const { runs, archived, incomplete } = await allRuns(deps, agent, query.sessionId);
   if (runs.length === 0) throw new UserError(incomplete ? SESSION_AWAY : SESSION_NOT_FOUND);
-  const read = async (run: RunView) => (await messagesOf(deps, agent, run, archived.has(run.uid))).reverse();
+  const read = async (run: ApiRun) => (await messagesOf(deps, agent, run, archived.has(run.uid))).reverse();
   const { messages, more } = await readPage(runs.toReversed(), query, read);
   return {
     ...record(query.sessionId, runs),
@@ -177,7 +179,7 @@ export async function getSession(deps: ScopeDeps, caller: Caller, id: string, qu
 }
 
 /** The runs of a session in the cluster and in the archive, oldest first. */
-async function allRuns(deps: ScopeDeps, agent: AgentView, sessionId: string): Promise<MergedRuns> {
+async function allRuns(deps: ScopeDeps, agent: ApiAgent, sessionId: string): Promise<MergedRuns> {
   const live = await sessionRuns(deps, agent, sessionId);
   const merged = await withArchived(deps, agent, live, (archive, scope, signal) =>
     archive.session(scope, sessionId, signal),
@@ -188,8 +190,8 @@ async function allRuns(deps: ScopeDeps, agent: AgentView, sessionId: string): Pr
 /** The messages of one run, oldest first; none when it was removed meanwhile. */
 async function messagesOf(
   deps: ScopeDeps,
-  agent: AgentView,
-  { namespace, name, uid }: RunView,
+  agent: ApiAgent,
+  { namespace, name, uid }: ApiRun,
   isArchived: boolean,
 ): Promise<SessionMessage[]> {
   const live = isArchived
@@ -210,7 +212,7 @@ async function messagesOf(
  */
 export function runMessages(run: AgentRun, events: readonly RunEvent[]): SessionMessage[] {
   const { name } = run.metadata;
-  const { createdAt } = projectRun(run);
+  const { createdAt } = projectApiRun(run);
   const said = events.flatMap((event) => (event.type === 'message' ? [event] : []));
   const heard = said.find(({ message }) => message.role === 'user');
   const input = heard?.message.role === 'user' ? heard.message.text : inputOf(run);

@@ -22,8 +22,9 @@ import { findAgent, findSkill, kubeCall, refuseGitOps, skillsOf, slugNotFound } 
 import type { ScopeDeps } from '../scope.js';
 import { nearNames } from '../near-names.js';
 import { UserError } from '../../api/user-error.js';
-import { projectSkill } from '../views.js';
-import type { AgentView, SkillView } from '../views.js';
+import { projectApiSkill } from '../../projections/agent-skill.js';
+import type { ApiSkill } from '../../projections/agent-skill.js';
+import type { ApiAgent } from '../../projections/agent.js';
 
 /** Writers of one skill at the same time: each takes the other's files into its own version and tries again. */
 const MAX_WRITE_ATTEMPTS = 5;
@@ -31,7 +32,7 @@ const MAX_WRITE_ATTEMPTS = 5;
 const MAX_STORED_BYTES = 1_500_000;
 
 /** The skills of an agent in get_agent. No request. */
-export function listSkillSummaries(deps: Pick<ScopeDeps, 'caches'>, agent: AgentView) {
+export function listSkillSummaries(deps: Pick<ScopeDeps, 'caches'>, agent: ApiAgent) {
   return skillsOf(deps, agent).map(({ slug, displayName, description }) => ({ slug, name: displayName, description }));
 }
 
@@ -41,7 +42,7 @@ export async function listSkills(deps: ScopeDeps, caller: Caller, id: string) {
   return { skills: skillsOf(deps, agent).map(listed) };
 }
 
-function listed(skill: SkillView) {
+function listed(skill: ApiSkill) {
   return {
     slug: skill.slug,
     name: skill.displayName,
@@ -52,7 +53,7 @@ function listed(skill: SkillView) {
 }
 
 function record(skill: AgentSkill) {
-  const { slug, name, description, files, updatedAt } = listed(projectSkill(skill));
+  const { slug, name, description, files, updatedAt } = listed(projectApiSkill(skill));
   return { slug, name, description, body: skill.spec.body, files, updatedAt };
 }
 
@@ -63,7 +64,7 @@ export async function getSkill(deps: ScopeDeps, caller: Caller, id: string, slug
 }
 
 /** The object with body and contents. */
-async function readSkill(deps: ScopeDeps, agent: AgentView, slug: string): Promise<AgentSkill> {
+async function readSkill(deps: ScopeDeps, agent: ApiAgent, slug: string): Promise<AgentSkill> {
   const known = await findSkill(deps, agent, slug);
   const ref = { namespace: known.namespace, name: known.name };
   const skill = await kubeCall(deps, (signal) => orUndefined(deps.api.get(AgentSkills, ref, { signal })));
@@ -92,7 +93,7 @@ export async function readSkillFile(deps: ScopeDeps, caller: Caller, id: string,
   const encoding = encodingOf(content);
   const page = pageOf(content, encoding, offset);
   return {
-    slug: projectSkill(skill).slug,
+    slug: projectApiSkill(skill).slug,
     path,
     encoding,
     content: page.content,
@@ -190,7 +191,7 @@ function specToCreate(input: CheckedInput) {
   return { ...texts, ...packedFiles(new Map(), input, texts.body) };
 }
 
-async function createSkill(deps: ChildDeps, caller: Caller, agent: AgentView, given: ReturnType<typeof specToCreate>) {
+async function createSkill(deps: ChildDeps, caller: Caller, agent: ApiAgent, given: ReturnType<typeof specToCreate>) {
   const slug = newSlug(deps, 'skill', given.name);
   const skill: AgentSkill = {
     ...newChild(deps, AgentSkills, caller, { agent, slug }),
@@ -231,11 +232,11 @@ function storable(spec: AgentSkill['spec']): AgentSkill['spec'] {
 }
 
 /** Replaces the version that was read; of two writers at once the second begins again from what the first wrote. */
-async function updateSkill(deps: ChildDeps, caller: Caller, agent: AgentView, input: CheckedInput & { slug: string }) {
+async function updateSkill(deps: ChildDeps, caller: Caller, agent: ApiAgent, input: CheckedInput & { slug: string }) {
   refuseGitOps(await findSkill(deps, agent, input.slug));
   for (let attempt = 1; ; attempt++) {
     const before = await readSkill(deps, agent, input.slug);
-    refuseGitOps(projectSkill(before));
+    refuseGitOps(projectApiSkill(before));
     const spec = changedSpec(before, input);
     if (spec === undefined) return record(before);
     const annotations = { ...before.metadata.annotations, [ANNOTATION_REQUESTED_BY]: caller.keyPrefix };

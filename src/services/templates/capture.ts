@@ -8,10 +8,10 @@ import type { AgentSnapshot } from '../../templates/snapshot.js';
 import { AGENT_NOT_FOUND, idOf, kubeCall, schedulesOf, skillsOf, triggersOf } from '../scope.js';
 import type { ScopeDeps } from '../scope.js';
 import { UserError } from '../../api/user-error.js';
-import type { AgentView } from '../views.js';
+import type { ApiAgent } from '../../projections/agent.js';
 
 /** One GET for the agent and one for each skill; schedules and triggers are in the cache whole. */
-export async function captureAgent(deps: ScopeDeps, known: AgentView, id: string): Promise<AgentSnapshot> {
+export async function captureAgent(deps: ScopeDeps, known: ApiAgent, id: string): Promise<AgentSnapshot> {
   const { namespace, name } = known;
   const agent = await kubeCall(deps, (signal) => orUndefined(deps.api.get(Agents, { namespace, name }, { signal })));
   if (agent === undefined || agent.metadata.deletionTimestamp !== undefined) throw new UserError(AGENT_NOT_FOUND);
@@ -49,7 +49,7 @@ export async function captureAgent(deps: ScopeDeps, known: AgentView, id: string
 }
 
 /** A skill that is deleted while it is read is not part of the agent any more. */
-async function captureSkills(deps: ScopeDeps, agent: AgentView) {
+async function captureSkills(deps: ScopeDeps, agent: ApiAgent) {
   const skills = await Promise.all(
     skillsOf(deps, agent).map(async ({ slug, namespace, name }) => {
       const skill = await kubeCall(deps, (signal) =>

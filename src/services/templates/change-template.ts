@@ -8,12 +8,12 @@ import type { AgentSnapshot } from '../../templates/snapshot.js';
 import type { Caller } from '../keys/key-check.js';
 import { kubeCall, refuseGitOps } from '../scope.js';
 import { UserError } from '../../api/user-error.js';
-import { projectTemplate } from '../views.js';
-import type { TemplateView } from '../views.js';
 import { ContentGoneError, deleteContent, placeOf, readContent, writeContent } from './content-store.js';
 import { TEMPLATE_NOT_FOUND, readTemplate } from './find.js';
 import type { TemplateDeps } from './find.js';
 import { contentsOf } from '../../templates/contents.js';
+import { projectTemplate } from '../../projections/agent-template.js';
+import type { TemplateProjection } from '../../projections/agent-template.js';
 
 const MAX_ATTEMPTS = 8;
 
@@ -26,7 +26,7 @@ export interface TemplateChange {
 
 /** The template as it is stored; reads its draft when asked. */
 export interface TemplateState {
-  view: TemplateView;
+  view: TemplateProjection;
   spec: AgentTemplate['spec'];
   draft: () => Promise<AgentSnapshot[]>;
 }
@@ -40,9 +40,9 @@ type ChangeDeps = Pick<TemplateDeps, 'api' | 'clock' | 'barrier'>;
 export async function changeTemplate(
   deps: ChangeDeps,
   caller: Caller,
-  known: TemplateView,
+  known: TemplateProjection,
   decide: (state: TemplateState) => Promise<TemplateChange | undefined> | TemplateChange | undefined,
-): Promise<TemplateView> {
+): Promise<TemplateProjection> {
   for (let attempt = 1; ; attempt++) {
     const template = await readTemplate(deps, known);
     if (template === undefined || template.metadata.uid !== known.uid) throw new UserError(TEMPLATE_NOT_FOUND);
@@ -64,7 +64,7 @@ async function apply(
   caller: Caller,
   template: AgentTemplate,
   change: TemplateChange,
-): Promise<TemplateView> {
+): Promise<TemplateProjection> {
   const place = placeOf(template);
   const content = change.agents === undefined ? undefined : await writeContent(deps, template, change.agents);
   const { uid, resourceVersion } = template.metadata;

@@ -15,8 +15,6 @@ import { sameJson } from '../../runtime/same-json.js';
 import { changesOf, expectHandle } from '../agents/update-agent.js';
 import type { AgentUpdate } from '../agents/update-agent.js';
 import { UserError } from '../../api/user-error.js';
-import { projectTemplate } from '../views.js';
-import type { AgentView, TemplateView } from '../views.js';
 import { captureAgent } from './capture.js';
 import { changeTemplate } from './change-template.js';
 import { EMPTY_CONTENT, deleteContent } from './content-store.js';
@@ -24,6 +22,9 @@ import { findOwnTemplate, templateIdOf } from './find.js';
 import type { TemplateDeps } from './find.js';
 import { templateAgentRecord, templateRecord } from './records.js';
 import { contentsOf } from '../../templates/contents.js';
+import { projectTemplate } from '../../projections/agent-template.js';
+import type { TemplateProjection } from '../../projections/agent-template.js';
+import type { ApiAgent } from '../../projections/agent.js';
 
 const MAX_NAME_ATTEMPTS = 50;
 
@@ -49,7 +50,7 @@ export async function createTemplate(deps: TemplateDeps, caller: Caller, input: 
 async function capturedAgents(deps: TemplateDeps, caller: Caller, ids: readonly string[]): Promise<AgentSnapshot[]> {
   const double = ids.find((id, index) => ids.indexOf(id) !== index);
   if (double !== undefined) throw new UserError('argument "agentIds" names an agent twice');
-  const agents: AgentView[] = [];
+  const agents: ApiAgent[] = [];
   for (const id of ids) agents.push(await findAgent(deps, caller, id));
   const snapshots: AgentSnapshot[] = [];
   for (const agent of agents) {
@@ -120,7 +121,7 @@ async function fillOrRemove(
   caller: Caller,
   created: AgentTemplate,
   agents: readonly AgentSnapshot[],
-): Promise<TemplateView> {
+): Promise<TemplateProjection> {
   const template = projectTemplate(created);
   if (agents.length === 0) {
     const { resourceVersion = '' } = created.metadata;

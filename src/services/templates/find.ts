@@ -3,7 +3,6 @@ import { isSlug, workspaceNamespace } from '../../api/names.js';
 import { AgentTemplates } from '../../api/v1alpha1/agent-template.js';
 import type { AgentTemplate } from '../../api/v1alpha1/agent-template.js';
 import { orUndefined } from '../../kube/errors.js';
-import { INDEX, LISTED } from '../caches.js';
 import type { AgentDeps } from '../agents/agents.js';
 import type { Caller } from '../keys/key-check.js';
 import type { StartDeps } from '../runs/runs.js';
@@ -11,8 +10,9 @@ import { DNS_LABEL, compare, kubeCall } from '../scope.js';
 import type { ScopeDeps } from '../scope.js';
 import type { TriggerDeps } from '../triggers/triggers.js';
 import { UserError } from '../../api/user-error.js';
-import { projectTemplate } from '../views.js';
-import type { TemplateView } from '../views.js';
+import { BY_LISTING, LISTED, projectTemplate } from '../../projections/agent-template.js';
+import type { TemplateProjection } from '../../projections/agent-template.js';
+import { BY_WORKSPACE } from '../../projections/indexes.js';
 
 export type TemplateDeps = AgentDeps & Pick<TriggerDeps, 'keyring'> & StartDeps;
 
@@ -28,7 +28,7 @@ export const TEMPLATE_NOT_FOUND =
   'template not found: this workspace sees no template with this templateId; list_templates shows them';
 
 /** `<workspace>.<template>` */
-export function templateIdOf({ workspace, name }: Pick<TemplateView, 'workspace' | 'name'>): string {
+export function templateIdOf({ workspace, name }: Pick<TemplateProjection, 'workspace' | 'name'>): string {
   return `${workspace}.${name}`;
 }
 
@@ -39,7 +39,7 @@ function parseTemplateId(id: string): { workspace: string; name: string } | unde
 }
 
 /** Own ones and published ones of others; a draft of another workspace answers like an unknown one. */
-export async function findTemplate(deps: ScopeDeps, caller: Caller, id: string): Promise<TemplateView> {
+export async function findTemplate(deps: ScopeDeps, caller: Caller, id: string): Promise<TemplateProjection> {
   const ref = parseTemplateId(id);
   if (ref === undefined) throw new UserError(TEMPLATE_NOT_FOUND);
   const place = { namespace: workspaceNamespace(ref.workspace), name: ref.name };
@@ -55,7 +55,7 @@ export async function findTemplate(deps: ScopeDeps, caller: Caller, id: string):
 async function readTemplateView(
   deps: ScopeDeps,
   place: { namespace: string; name: string },
-): Promise<TemplateView | undefined> {
+): Promise<TemplateProjection | undefined> {
   const live = await readTemplate(deps, place);
   return live === undefined ? undefined : projectTemplate(live);
 }
@@ -72,13 +72,13 @@ export async function readTemplate(
 }
 
 /** One of the own workspace; a published one of another says so. */
-export async function findOwnTemplate(deps: ScopeDeps, caller: Caller, id: string): Promise<TemplateView> {
+export async function findOwnTemplate(deps: ScopeDeps, caller: Caller, id: string): Promise<TemplateProjection> {
   const template = await findTemplate(deps, caller, id);
   if (template.workspace === caller.workspace) return template;
   throw new UserError('this template belongs to another workspace: it can be installed, not changed');
 }
 
-function isPublic(template: TemplateView): boolean {
+function isPublic(template: TemplateProjection): boolean {
   return template.listed && template.published.length > 0;
 }
 
@@ -86,8 +86,8 @@ export type TemplateScope = 'own' | 'published' | 'all';
 
 /** The templates of a scope, newest first. No request. */
 export function templatesIn({ caches }: Pick<ScopeDeps, 'caches'>, caller: Caller, scope: TemplateScope) {
-  const own = caches.AgentTemplate.byIndex(INDEX.templatesOfWorkspace, caller.workspace);
-  const listed = caches.AgentTemplate.byIndex(INDEX.listedTemplates, LISTED).filter(isPublic);
+  const own = caches.AgentTemplate.byIndex(BY_WORKSPACE, caller.workspace);
+  const listed = caches.AgentTemplate.byIndex(BY_LISTING, LISTED).filter(isPublic);
   const foreign = listed.filter(({ workspace }) => workspace !== caller.workspace);
   const found = { own, published: listed, all: [...own, ...foreign] }[scope];
   return found

@@ -1,13 +1,13 @@
-import { INDEX } from '../caches.js';
 import type { ScopeDeps } from '../scope.js';
-import type { TemplateView } from '../views.js';
+import type { TemplateProjection } from '../../projections/agent-template.js';
+import { UNCOUNTED_BY_TEMPLATE } from '../../projections/agent.js';
 
 /**
  * How often the template was installed: what is counted, and the installs whose mark the controller has not taken over yet
  * (src/api/install-count.ts). No request.
  */
-export function installsOf({ caches }: Pick<ScopeDeps, 'caches'>, template: TemplateView): number {
+export function installsOf({ caches }: Pick<ScopeDeps, 'caches'>, template: TemplateProjection): number {
   const counted = new Set(template.counting);
-  const uncounted = caches.Agent.byIndex(INDEX.uncountedInstalls, template.uid).filter(({ uid }) => !counted.has(uid));
+  const uncounted = caches.Agent.byIndex(UNCOUNTED_BY_TEMPLATE, template.uid).filter(({ uid }) => !counted.has(uid));
   return template.installs + uncounted.length;
 }

@@ -28,9 +28,10 @@ import { KUBE_CALL_MS, idOf, kubeCall } from '../scope.js';
 import { ACKNOWLEDGE_MS } from '../../run/start/start-run.js';
 import { newTokenId } from '../triggers/trigger-token.js';
 import { UserError } from '../../api/user-error.js';
-import { projectAgent } from '../views.js';
-import type { AgentView, BoxView } from '../views.js';
 import type { TemplateDeps } from './find.js';
+import { projectApiAgent } from '../../projections/agent.js';
+import type { ApiAgent } from '../../projections/agent.js';
+import type { ApiBox } from '../../projections/box.js';
 
 /** Installs of the same template at once in one workspace: the one that finds a handle taken starts over. */
 const MAX_ATTEMPTS = 5;
@@ -43,11 +44,11 @@ const MAX_COMMIT_ATTEMPTS = 8;
 
 interface Installed {
   snapshot: AgentSnapshot;
-  agent: AgentView;
+  agent: ApiAgent;
 }
 
 export interface InstallTarget {
-  box: BoxView;
+  box: ApiBox;
   /** Key of the new triggers and schedules. */
   keyId: string;
   /** What stands in the annotation of the new agents. */
@@ -63,7 +64,7 @@ class CommitUnclearError extends Error {
 
 /** One install: what it has made so far, so that it can be taken back. */
 export class Installation {
-  readonly #agents: AgentView[] = [];
+  readonly #agents: ApiAgent[] = [];
   /** Kind -> the version of the last object of it that was made. */
   readonly #last = new Map<string, string>();
   #until = 0;
@@ -111,10 +112,10 @@ export class Installation {
     return installed;
   }
 
-  async #createAgent(snapshot: AgentSnapshot, handle: string): Promise<AgentView> {
+  async #createAgent(snapshot: AgentSnapshot, handle: string): Promise<ApiAgent> {
     const { keyId } = this.target;
     const specs = fromSnapshot(snapshot, handle, () => ({ tokenId: newTokenId(), keyId }));
-    const view = projectAgent(await this.#make(Agents, this.#newAgent(specs.agent, handle), handle));
+    const view = projectApiAgent(await this.#make(Agents, this.#newAgent(specs.agent, handle), handle));
     this.#agents.push(view);
     for (const { slug, spec } of specs.skills) {
       await this.#make(AgentSkills, { ...this.#child(AgentSkills, view, slug), spec }, handle);
@@ -143,7 +144,7 @@ export class Installation {
       : { until: this.#until, first: { name: first.name, uid: first.uid } };
   }
 
-  #child(type: ResourceType, agent: AgentView, slug: string) {
+  #child(type: ResourceType, agent: ApiAgent, slug: string) {
     return newChild(this.deps, type, this.caller, { agent, slug });
   }
 
@@ -169,7 +170,7 @@ export class Installation {
     );
     const agents = installed.map(async ({ snapshot, agent }) => {
       const key = `${agent.namespace}/${agent.name}`;
-      const until = (view: AgentView) => view.active !== undefined;
+      const until = (view: ApiAgent) => view.active !== undefined;
       return { snapshot, agent: (await this.deps.waiter.wait({ key, until, ms: ACTIVE_WAIT_MS })) ?? agent };
     });
     const [seen] = await Promise.all([Promise.all(agents), Promise.all(barriers)]);
@@ -201,7 +202,7 @@ export class Installation {
     return records;
   }
 
-  async #startSetup({ spec }: AgentSnapshot, agent: AgentView) {
+  async #startSetup({ spec }: AgentSnapshot, agent: ApiAgent) {
     const prompt = spec.setup?.required === true ? spec.setup.prompt : undefined;
     if (prompt === undefined) return undefined;
     const scope = this.deps.backlogExceeded({ box: agent.box, agent: agent.name });
@@ -248,7 +249,7 @@ export class Installation {
   }
 
   /** The first agent as it is stored; rejects when the controller has taken it back. */
-  async #readFirst({ namespace, name, uid }: AgentView): Promise<Agent> {
+  async #readFirst({ namespace, name, uid }: ApiAgent): Promise<Agent> {
     const ref = { namespace, name };
     const agent = await kubeCall(this.deps, (signal) => orUndefined(this.deps.api.get(Agents, ref, { signal })));
     if (agent === undefined || agent.metadata.uid !== uid || agent.metadata.deletionTimestamp !== undefined) {
@@ -258,7 +259,7 @@ export class Installation {
   }
 
   /** The answer of the commit was lost: what is stored decides, and if that cannot be read, nobody knows. */
-  async #settle(first: AgentView, cause: unknown): Promise<void> {
+  async #settle(first: ApiAgent, cause: unknown): Promise<void> {
     const agent = await this.#readFirst(first).catch((error: unknown) => {
       if (error instanceof UserError) throw error;
       throw new CommitUnclearError('the answer of the commit was lost', { cause });
@@ -277,7 +278,7 @@ export class Installation {
     this.#last.clear();
   }
 
-  async #takeBack({ namespace, name, uid }: AgentView): Promise<void> {
+  async #takeBack({ namespace, name, uid }: ApiAgent): Promise<void> {
     for (let attempt = 1; attempt <= MAX_UNDO_ATTEMPTS; attempt++) {
       try {
         return await kubeCall(this.deps, (signal) =>
@@ -301,7 +302,7 @@ function takenBack(): UserError {
   return new UserError('nothing was installed: it took so long that the agents were taken back; try again later');
 }
 
-function inWords(error: unknown, box: BoxView): unknown {
+function inWords(error: unknown, box: ApiBox): unknown {
   if (error instanceof HandleTakenError) {
     return new UserError('nothing was installed: the handles of the agents are taken again and again; try again');
   }

@@ -10,13 +10,13 @@ import type { Caller } from '../keys/key-check.js';
 import { boxesOf } from '../scope.js';
 import type { ScopeDeps } from '../scope.js';
 import { UserError } from '../../api/user-error.js';
-import { isoTime } from '../views.js';
 import { changeTemplate } from './change-template.js';
 import type { TemplateState } from './change-template.js';
 import { findOwnTemplate, templateIdOf } from './find.js';
 import type { TemplateDeps } from './find.js';
 import { readVersion } from './read.js';
 import { isUnchanged, latestOf } from './records.js';
+import { isoTime } from '../../api/time.js';
 
 /** The result of validate_template: the draft. */
 export async function validateTemplate(deps: ScopeDeps, caller: Caller, id: string) {

@@ -2,13 +2,13 @@
 import type { Caller } from '../keys/key-check.js';
 import type { ScopeDeps } from '../scope.js';
 import { UserError } from '../../api/user-error.js';
-import type { TemplateView } from '../views.js';
 import { ContentGoneError, readContent } from './content-store.js';
 import type { ContentRef } from './content-store.js';
 import { findTemplate, templatesIn } from './find.js';
 import type { TemplateScope } from './find.js';
 import { latestOf, templateAgentRecord, templateRecord } from './records.js';
 import type { PublishedVersion } from './records.js';
+import type { TemplateProjection } from '../../projections/agent-template.js';
 
 export interface TemplateFilter {
   scope: TemplateScope;
@@ -31,7 +31,7 @@ export function listTemplates(deps: Pick<ScopeDeps, 'caches'>, caller: Caller, f
 
 /** What a version number means: a published version, or the draft (undefined). */
 export function versionOf(
-  template: TemplateView,
+  template: TemplateProjection,
   caller: Caller,
   asked: { version: number | undefined; default: 'draft' | 'latest' },
 ): PublishedVersion | undefined {
@@ -60,7 +60,7 @@ export async function getTemplate(deps: ScopeDeps, caller: Caller, id: string, v
 }
 
 /** The agents of a version; a draft that was replaced in this moment is a conflict that trying again solves. */
-export async function readVersion(deps: ScopeDeps, template: TemplateView, ref: ContentRef) {
+export async function readVersion(deps: ScopeDeps, template: TemplateProjection, ref: ContentRef) {
   try {
     return await readContent(deps, template, ref);
   } catch (error) {

@@ -4,20 +4,20 @@ import type { AgentSnapshot } from '../../templates/snapshot.js';
 import { mcpServerRecord } from '../connectors/mcp-servers.js';
 import type { Caller } from '../keys/key-check.js';
 import type { ScopeDeps } from '../scope.js';
-import { isoTime } from '../views.js';
-import type { TemplateView } from '../views.js';
 import { templateIdOf } from './find.js';
 import { installsOf } from './install-count.js';
+import { isoTime } from '../../api/time.js';
+import type { TemplateProjection } from '../../projections/agent-template.js';
 
 export type PublishedVersion = AgentTemplate['spec']['published'][number];
 
 /** The newest published version. */
-export function latestOf(template: Pick<TemplateView, 'published'>): PublishedVersion | undefined {
+export function latestOf(template: Pick<TemplateProjection, 'published'>): PublishedVersion | undefined {
   return template.published.at(-1);
 }
 
 /** Whether the draft is what the newest version holds. */
-export function isUnchanged(template: TemplateView): boolean {
+export function isUnchanged(template: TemplateProjection): boolean {
   const latest = latestOf(template);
   return (
     latest !== undefined &&
@@ -33,7 +33,7 @@ export function isUnchanged(template: TemplateView): boolean {
 export function templateRecord(
   deps: Pick<ScopeDeps, 'caches'>,
   caller: Caller,
-  template: TemplateView,
+  template: TemplateProjection,
   shown?: PublishedVersion,
 ) {
   const own = template.workspace === caller.workspace;

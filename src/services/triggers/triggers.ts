@@ -7,14 +7,16 @@ import type { AgentTrigger, TriggerMethod } from '../../api/v1alpha1/agent-trigg
 import { isNotFound } from '../../kube/errors.js';
 import { createChild, deleteChild, newChild, newSlug, passBarrier, textsToCreate } from '../agents/agent-children.js';
 import type { ChildDeps } from '../agents/agent-children.js';
-import { INDEX } from '../caches.js';
 import type { Caller } from '../keys/key-check.js';
 import { findAgent, findTrigger, idOf, kubeCall, refuseGitOps, triggersOf } from '../scope.js';
 import type { ScopeDeps } from '../scope.js';
 import { newTokenId, triggerToken, triggerUrl } from './trigger-token.js';
 import { UserError } from '../../api/user-error.js';
-import { isoTime, projectTrigger } from '../views.js';
-import type { AgentView, TriggerView } from '../views.js';
+import { isoTime } from '../../api/time.js';
+import { BY_TRIGGER_UID } from '../../projections/agent-run.js';
+import { projectApiTrigger } from '../../projections/agent-trigger.js';
+import type { ApiTrigger } from '../../projections/agent-trigger.js';
+import type { ApiAgent } from '../../projections/agent.js';
 
 export interface TriggerDeps extends ChildDeps {
   /** The keys; undefined until they have been read. */
@@ -24,7 +26,7 @@ export interface TriggerDeps extends ChildDeps {
 }
 
 /** The triggers of an agent in get_agent: no body, no URL. */
-export function listTriggerSummaries(deps: Pick<ScopeDeps, 'caches'>, agent: AgentView) {
+export function listTriggerSummaries(deps: Pick<ScopeDeps, 'caches'>, agent: ApiAgent) {
   return triggersOf(deps, agent).map((trigger) => ({
     slug: trigger.slug,
     name: trigger.displayName,
@@ -35,14 +37,14 @@ export function listTriggerSummaries(deps: Pick<ScopeDeps, 'caches'>, agent: Age
 }
 
 /** Exact: folded base + live runs, never a counter in the request path. */
-function firesOf({ caches }: Pick<ScopeDeps, 'caches'>, trigger: TriggerView) {
-  const live = caches.AgentRun.byIndex(INDEX.runsOfTrigger, trigger.uid);
+function firesOf({ caches }: Pick<ScopeDeps, 'caches'>, trigger: ApiTrigger) {
+  const live = caches.AgentRun.byIndex(BY_TRIGGER_UID, trigger.uid);
   const totals = totalsOf(trigger.folded, trigger.folding, live);
   return { fireCount: totals.runs, lastFiredAt: totals.lastRunAt === null ? null : isoTime(totals.lastRunAt) };
 }
 
 /** The Trigger record of spec 2 with its URL. */
-function record(deps: TriggerDeps, agent: AgentView, trigger: TriggerView) {
+function record(deps: TriggerDeps, agent: ApiAgent, trigger: ApiTrigger) {
   return {
     slug: trigger.slug,
     name: trigger.displayName,
@@ -56,7 +58,7 @@ function record(deps: TriggerDeps, agent: AgentView, trigger: TriggerView) {
 }
 
 /** Null while the control plane has not given the trigger its token yet, or its key is not in the keyring. */
-function urlOf(deps: TriggerDeps, agent: AgentView, trigger: TriggerView): string | null {
+function urlOf(deps: TriggerDeps, agent: ApiAgent, trigger: ApiTrigger): string | null {
   const { slug, tokenId, keyId } = trigger;
   const key = keyId === undefined ? undefined : deps.keyring()?.keys.get(keyId);
   if (tokenId === undefined || key === undefined) return null;
@@ -96,7 +98,7 @@ export async function upsertTrigger(deps: TriggerDeps, caller: Caller, id: strin
 async function createTrigger(
   deps: TriggerDeps,
   caller: Caller,
-  agent: AgentView,
+  agent: ApiAgent,
   input: TriggerInput & { name: string; body: string },
 ) {
   const { name, body } = input;
@@ -115,7 +117,7 @@ async function createTrigger(
     },
   };
   const created = await createChild(deps, AgentTriggers, trigger, { kind: 'trigger', slug });
-  return record(deps, agent, projectTrigger(created));
+  return record(deps, agent, projectApiTrigger(created));
 }
 
 export function currentKey(deps: Pick<TriggerDeps, 'keyring'>): string {
@@ -128,7 +130,7 @@ export function currentKey(deps: Pick<TriggerDeps, 'keyring'>): string {
 async function updateTrigger(
   deps: TriggerDeps,
   caller: Caller,
-  agent: AgentView,
+  agent: ApiAgent,
   input: TriggerInput & { slug: string },
 ) {
   const known = await findTrigger(deps, agent, input.slug);
@@ -144,7 +146,7 @@ async function updateTrigger(
   return { ...record(deps, agent, trigger), ...(disables ? unconfirmedNote(confirmed) : {}) };
 }
 
-function changedFields(known: TriggerView, input: TriggerInput): Partial<AgentTrigger['spec']> {
+function changedFields(known: ApiTrigger, input: TriggerInput): Partial<AgentTrigger['spec']> {
   const methods = input.methods === undefined ? undefined : [...new Set(input.methods)];
   return {
     ...(input.body === undefined || input.body === known.body ? {} : { body: input.body }),
@@ -185,9 +187,9 @@ export async function deleteTrigger(deps: TriggerDeps, caller: Caller, id: strin
 async function patchTrigger(
   deps: TriggerDeps,
   caller: Caller,
-  known: TriggerView,
+  known: ApiTrigger,
   spec: Partial<AgentTrigger['spec']>,
-): Promise<{ trigger: TriggerView; confirmed: boolean }> {
+): Promise<{ trigger: ApiTrigger; confirmed: boolean }> {
   // The UID makes it a 409 when the trigger was deleted and made again in between.
   const metadata = { uid: known.uid, annotations: { [ANNOTATION_REQUESTED_BY]: caller.keyPrefix } };
   const ref = { namespace: known.namespace, name: known.name };
@@ -195,7 +197,7 @@ async function patchTrigger(
     const patched = await kubeCall(deps, (signal) =>
       deps.api.patch(AgentTriggers, ref, { metadata, spec }, { type: 'merge', signal }),
     );
-    return { trigger: projectTrigger(patched), confirmed: await passBarrier(deps, AgentTriggers, patched) };
+    return { trigger: projectApiTrigger(patched), confirmed: await passBarrier(deps, AgentTriggers, patched) };
   } catch (error) {
     if (isNotFound(error)) throw new UserError('trigger not found: it was deleted meanwhile');
     throw error;

@@ -10,9 +10,9 @@ import { buildJob } from './job.js';
 import { refusalOf } from './job-refusal.js';
 import type { JobRefusal } from './job-refusal.js';
 import type { RunState } from '../run-state.js';
-import { BY_SESSION } from '../views.js';
 import { sessionKeyOf } from '../../../run/session/key.js';
 import { previousRunOf } from '../../../run/session/order.js';
+import { BY_SESSION } from '../../../projections/agent-run.js';
 
 export type CreateResult =
   | { result: 'created' }

@@ -1,6 +1,6 @@
 /** Whether run pods get user namespaces of their own, as the field `hostUsers` of their pods. Pure. */
 import type { Box } from '../../../api/v1alpha1/box.js';
-import type { NodeView } from '../views.js';
+import type { NodeProjection } from '../../../projections/node.js';
 
 /**
  * `false`: users of the pod are nobody on the node. Undefined: the default of Kubernetes. Unless the Box decides it, every
@@ -9,7 +9,7 @@ import type { NodeView } from '../views.js';
  */
 export function hostUsersOf(
   { hostUsers, runtimeClassName }: Pick<Box['spec'], 'hostUsers' | 'runtimeClassName'>,
-  nodes: Iterable<Pick<NodeView, 'userNamespaces'>>,
+  nodes: Iterable<Pick<NodeProjection, 'userNamespaces'>>,
 ): false | undefined {
   if (hostUsers !== undefined) return hostUsers ? undefined : false;
   const all = [...nodes];

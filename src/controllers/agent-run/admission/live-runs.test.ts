@@ -6,14 +6,14 @@ import { RecordingApi } from '../../../../test/builders/recording-api.js';
 import type { Cache, CacheChange } from '../../../kube/types.js';
 import { countLiveRuns } from '../../../run/start/backlog.js';
 import { countableRuns } from '../../../run/start/countable-runs.js';
-import { runInformer } from '../views.js';
-import type { RunView } from '../views.js';
+import { controllerRunInformer } from '../../../projections/agent-run.js';
+import type { ControllerRun } from '../../../projections/agent-run.js';
 
 function setUp() {
   const api = new RecordingApi({ clock: new FakeClock() });
-  const runs = api.informer(runInformer);
-  const listeners: ((change: CacheChange<RunView>) => void)[] = [];
-  const source: Pick<Cache<RunView>, 'values' | 'onChange'> = {
+  const runs = api.informer(controllerRunInformer);
+  const listeners: ((change: CacheChange<ControllerRun>) => void)[] = [];
+  const source: Pick<Cache<ControllerRun>, 'values' | 'onChange'> = {
     values: () => runs.values(),
     onChange: (listener) => {
       listeners.push(listener);

@@ -2,7 +2,7 @@ import { AgentRuns } from '../../../api/v1alpha1/agent-run.js';
 import { makeRun, NAMESPACE, type RunParts } from '../../../../test/builders/run-objects.js';
 import { RecordingApi } from '../../../../test/builders/recording-api.js';
 import { createChildRunController } from './children.js';
-import { runInformer } from '../views.js';
+import { controllerRunInformer } from '../../../projections/agent-run.js';
 
 const CHILD = `${NAMESPACE}/child`;
 
@@ -11,7 +11,7 @@ function setUp(parent: RunParts | undefined, child: RunParts = {}, waits = true)
   const spec = { parent: { name: 'ada-1', uid: 'uid-ada-1', depth: 1, agents: ['ada'], waits }, ...child.spec };
   if (parent !== undefined) api.seed(AgentRuns, makeRun('ada-1', parent));
   api.seed(AgentRuns, makeRun('child', { ...child, spec }));
-  const runs = api.informer(runInformer);
+  const runs = api.informer(controllerRunInformer);
   const controller = createChildRunController({ api, caches: { runs } });
   return { api, runs, controller, reconcile: () => controller.reconcile(CHILD, new AbortController().signal) };
 }

@@ -9,11 +9,12 @@ import { AgentRuns } from '../../../api/v1alpha1/agent-run.js';
 import { isNotFound } from '../../../kube/errors.js';
 import type { Cache, KubeApi } from '../../../kube/types.js';
 import { all, type ControllerPart } from '../../common/controller-part.js';
-import { LIVE_BY_PARENT, type RunView } from '../views.js';
+import { LIVE_BY_PARENT } from '../../../projections/agent-run.js';
+import type { ControllerRun } from '../../../projections/agent-run.js';
 
 export interface ChildRunDependencies {
   api: Pick<KubeApi, 'patch'>;
-  caches: { runs: Cache<RunView> };
+  caches: { runs: Cache<ControllerRun> };
 }
 
 export function createChildRunController({ api, caches: { runs } }: ChildRunDependencies): ControllerPart {
@@ -48,7 +49,7 @@ export function createChildRunController({ api, caches: { runs } }: ChildRunDepe
 }
 
 /** Whether nobody wants the child's work any more. Pure. */
-export function isOrphan(child: RunView, found: RunView | undefined): boolean {
+export function isOrphan(child: ControllerRun, found: ControllerRun | undefined): boolean {
   const { parent } = child.spec;
   if (parent === undefined || isTerminal(child) || child.spec.cancelRequested === true) return false;
   const live = found?.metadata.uid === parent.uid ? found : undefined;

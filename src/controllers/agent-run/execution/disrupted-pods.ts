@@ -5,16 +5,16 @@
  */
 import type { CacheChange } from '../../../kube/types.js';
 import type { Disruption } from '../../../run/disruption.js';
-import type { PodView } from '../views.js';
+import type { ControllerPod } from '../../../projections/pod.js';
 
-export type DisruptedPod = Disruption & Pick<PodView, 'uid'>;
+export type DisruptedPod = Disruption & Pick<ControllerPod, 'uid'>;
 
 export class DisruptedPods {
   /** By key of the run; the latest. */
   readonly #gone = new Map<string, DisruptedPod>();
 
   /** To be told of every change of a pod. */
-  noted({ previous, current }: Pick<CacheChange<PodView>, 'previous' | 'current'>): void {
+  noted({ previous, current }: Pick<CacheChange<ControllerPod>, 'previous' | 'current'>): void {
     if (current !== undefined || previous?.disruption === undefined) return;
     const { namespace, run, uid, reason, disruption, message } = previous;
     this.#gone.set(`${namespace}/${run}`, { uid, reason, disruption, message });

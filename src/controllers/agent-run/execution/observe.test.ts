@@ -4,8 +4,9 @@ import type { Job, Pod } from '../../../kube/core-types.js';
 import type { DisruptedPod } from './disrupted-pods.js';
 import { nextDeadline, observe } from './observe.js';
 import type { Decision, Observation } from './observe.js';
-import { projectJob, projectPod } from '../views.js';
-import type { NodeView } from '../views.js';
+import { projectControllerJob } from '../../../projections/job.js';
+import type { NodeProjection } from '../../../projections/node.js';
+import { projectControllerPod } from '../../../projections/pod.js';
 
 const START = Date.parse('2026-01-01T00:00:00.000Z');
 
@@ -17,7 +18,7 @@ interface Case {
   /** Seconds after 00:00:00, the time at which the Job was created. */
   at: number;
   /** The node of the pod; absent = ready, null = not in the cache. */
-  node?: NodeView | null;
+  node?: NodeProjection | null;
   jobSpec?: Partial<Job['spec']>;
   podRefusal?: string;
   disrupted?: DisruptedPod;
@@ -27,7 +28,7 @@ interface Case {
   cancellingFor?: number;
 }
 
-const NODE: NodeView = { name: 'node-1', ready: true, since: START, message: '', userNamespaces: false };
+const NODE: NodeProjection = { name: 'node-1', ready: true, since: START, message: '', userNamespaces: false };
 
 function decide(given: Case): Decision {
   const { run: parts = {}, job = {}, pod, at, endedFor = 0, cancellingFor = 0, nodeGoneFor = 0 } = given;
@@ -35,8 +36,8 @@ function decide(given: Case): Decision {
   const seen: Observation = {
     run,
     box: makeBox(),
-    job: job === null ? undefined : projectJob(makeJob(run, job, given.jobSpec)),
-    pod: pod === undefined ? undefined : projectPod(pod),
+    job: job === null ? undefined : projectControllerJob(makeJob(run, job, given.jobSpec)),
+    pod: pod === undefined ? undefined : projectControllerPod(pod),
     disrupted: given.disrupted,
     node: given.node === null ? undefined : (given.node ?? NODE),
     unboundClaim: undefined,

@@ -11,8 +11,11 @@ import type { FoundOutcome, RunOutcome } from '../../../run/outcome.js';
 import { executionSecondsOf } from './execution-limit.js';
 import type { DisruptedPod } from './disrupted-pods.js';
 import { outcomeOfLostPod, reportedOutcome } from './pod-outcome.js';
-import type { JobView, NodeView, PodView, RunView } from '../views.js';
 import { isQuotaRefusal } from './warnings.js';
+import type { ControllerRun } from '../../../projections/agent-run.js';
+import type { ControllerJob } from '../../../projections/job.js';
+import type { NodeProjection } from '../../../projections/node.js';
+import type { ControllerPod } from '../../../projections/pod.js';
 
 /** A finish may still be on its way after the pod ended well; a killed pod or a vanished one has less to say. */
 export const FINISH_GRACE_MS = 60_000;
@@ -31,16 +34,16 @@ export interface Elapsed {
 }
 
 export interface Observation {
-  run: RunView;
+  run: ControllerRun;
   box: Pick<Box, 'spec'>;
   /** The Job with our owner UID; undefined when there is none (any more). */
-  job: JobView | undefined;
+  job: ControllerJob | undefined;
   /** The pod that claimed the run; before a claim the newest one. */
-  pod: PodView | undefined;
+  pod: ControllerPod | undefined;
   /** What moved the pod away, when its object is gone and that was seen. */
   disrupted: DisruptedPod | undefined;
   /** The node of the pod. */
-  node: NodeView | undefined;
+  node: NodeProjection | undefined;
   /** The volume claim of the agent, while it has no volume. */
   unboundClaim: string | undefined;
   /** What Kubernetes said when it created no pod for the Job; undefined when nobody asked, or nothing was said. */
@@ -97,14 +100,14 @@ export function nextDeadline(bounds: readonly { at: number }[], now: number): nu
 }
 
 /** Whether no container of ours runs or will run in the pod. */
-export function isPodEnded(pod: PodView | undefined): boolean {
+export function isPodEnded(pod: ControllerPod | undefined): boolean {
   return (
     pod !== undefined && (pod.phase === 'Succeeded' || pod.phase === 'Failed' || pod.runner.terminated !== undefined)
   );
 }
 
 /** Whether the pod of a claimed run has ended or is gone, so that the grace for a late finish runs. */
-export function isOver(pod: PodView | undefined, run: RunView, job: JobView | undefined): boolean {
+export function isOver(pod: ControllerPod | undefined, run: ControllerRun, job: ControllerJob | undefined): boolean {
   return isPodEnded(pod) || (pod === undefined && (isClaimed(run) || job?.ended !== undefined));
 }
 
@@ -140,7 +143,7 @@ function observePodless({ box, job, podRefusal, terminating, now }: Observation)
   return { do: 'requeue', message: `Kubernetes created no pod within ${seconds} s. ${why}` };
 }
 
-function boundsOf(seen: Observation, pod: PodView): Bound[] {
+function boundsOf(seen: Observation, pod: ControllerPod): Bound[] {
   const bounds = [...deletionBounds(seen, pod), ...nodeBounds(seen, pod), ...cancelBounds(seen)];
   if (isClaimed(seen.run)) return [...bounds, ...executionBounds(seen)];
   if (pod.runner.startedAt !== undefined) return [...bounds, ...claimBounds(seen, pod.runner.startedAt)];
@@ -149,7 +152,7 @@ function boundsOf(seen: Observation, pod: PodView): Bound[] {
 }
 
 /** A pod that is being deleted and does not go: its node does not answer. One that is not ready gets no more time. */
-function deletionBounds({ box, node }: Observation, pod: PodView): Bound[] {
+function deletionBounds({ box, node }: Observation, pod: ControllerPod): Bound[] {
   if (pod.deletionAt === undefined) return [];
   const name = pod.node === undefined ? 'its node' : `node ${pod.node}`;
   if (node?.ready === false) {
@@ -164,7 +167,7 @@ function deletionBounds({ box, node }: Observation, pod: PodView): Bound[] {
  * A node that is gone takes its pods along. One that is not ready may only be cut off from the API server: a run that works
  * is judged by its heartbeats, and one that has not begun ends here.
  */
-function nodeBounds({ run, box, node, elapsed, now }: Observation, pod: PodView): Bound[] {
+function nodeBounds({ run, box, node, elapsed, now }: Observation, pod: ControllerPod): Bound[] {
   if (pod.node === undefined || node?.ready === true) return [];
   if (node === undefined) {
     const outcome = outcomeOf('NodeLost', `Node ${pod.node} is not in the cluster any more.`);
@@ -176,7 +179,7 @@ function nodeBounds({ run, box, node, elapsed, now }: Observation, pod: PodView)
   return [{ at, decision: { do: 'finish', outcome: outcomeOf('NodeLost', what) } }];
 }
 
-function saying({ message }: NodeView): string {
+function saying({ message }: NodeProjection): string {
   return message === '' ? '' : ` (${message})`;
 }
 
@@ -201,7 +204,7 @@ function claimBounds({ box }: Observation, startedAt: number): Bound[] {
   return [{ at: startedAt + seconds * 1000, decision: { do: 'finish', outcome } }];
 }
 
-function schedulingBounds({ box, unboundClaim }: Observation, pod: PodView): Bound[] {
+function schedulingBounds({ box, unboundClaim }: Observation, pod: ControllerPod): Bound[] {
   const seconds = box.spec.bounds.unschedulableSeconds;
   const why = pod.unschedulable === undefined ? '' : ` ${sentence(pod.unschedulable)}`;
   const unbound =
@@ -223,7 +226,7 @@ const CREATE_ERRORS: ReadonlySet<string> = new Set([
 ]);
 
 /** The pod has a node and its runner does not run yet. */
-function startBounds({ box, now }: Observation, pod: PodView, scheduledAt: number): Bound[] {
+function startBounds({ box, now }: Observation, pod: ControllerPod, scheduledAt: number): Bound[] {
   const { imagePullSeconds, containerCreateSeconds } = box.spec.bounds;
   const waits = [pod.tools.waiting, pod.runner.waiting].filter((waiting) => waiting !== undefined);
   const hopeless = waits.find(({ reason }) => HOPELESS_IMAGES.has(reason));

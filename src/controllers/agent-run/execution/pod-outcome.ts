@@ -8,10 +8,11 @@ import { outcomeOf, phaseOf } from '../../../run/outcome.js';
 import type { FoundOutcome, RunOutcome } from '../../../run/outcome.js';
 import { MAX_TERMINATION_MESSAGE_BYTES, TerminationMessage } from '../../../protocol/run.js';
 import type { DisruptedPod } from './disrupted-pods.js';
-import type { JobView, PodView } from '../views.js';
+import type { ControllerJob } from '../../../projections/job.js';
+import type { ControllerPod } from '../../../projections/pod.js';
 
 /** What the runner left behind for the case that it reached no gateway; undefined when it left nothing valid. */
-export function reportedOutcome(pod: PodView, claimed: boolean): FoundOutcome | undefined {
+export function reportedOutcome(pod: ControllerPod, claimed: boolean): FoundOutcome | undefined {
   const text = pod.runner.terminated?.message ?? '';
   if (text === '' || Buffer.byteLength(text) > MAX_TERMINATION_MESSAGE_BYTES) return undefined;
   const parsed = TerminationMessage.safeParse(parseJson(text));
@@ -35,10 +36,10 @@ function parseJson(text: string): unknown {
 /** What is known of a pod that did not end by itself. */
 export interface LostPod {
   /** Absent when its object is gone. */
-  pod: PodView | undefined;
+  pod: ControllerPod | undefined;
   /** What moved it away, when its object is gone and that was seen. */
   disrupted: DisruptedPod | undefined;
-  job: JobView | undefined;
+  job: ControllerJob | undefined;
 }
 
 /** Why a pod ended without a result. */

@@ -1,8 +1,8 @@
 /** Why Kubernetes creates no pod for a Job: asked once when it takes long, and once more when the bound has come. */
 import type { KubeApi } from '../../../kube/types.js';
 import { NO_POD_LOOK_MS } from './observe.js';
-import type { JobView } from '../views.js';
 import { latestWarning } from './warnings.js';
+import type { ControllerJob } from '../../../projections/job.js';
 
 interface Asked {
   jobUid: string;
@@ -14,7 +14,7 @@ interface Asked {
 export interface WaitingJob {
   /** Of the run: namespace/name. */
   key: string;
-  job: JobView;
+  job: ControllerJob;
   /** Milliseconds without a pod, and those after which the Job is given up. */
   ageMs: number;
   boundMs: number;

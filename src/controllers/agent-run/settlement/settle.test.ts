@@ -7,9 +7,10 @@ import { NAMESPACE, makeBox, makeRun } from '../../../../test/builders/run-objec
 import type { RunState } from '../run-state.js';
 import { RunWriter } from '../run-writer.js';
 import { Settler } from './settle.js';
-import { projectJob, projectRun } from '../views.js';
 import { createTickGate } from '../../agent-schedule/tick-gate.js';
 import type { AgentSchedule } from '../../../api/v1alpha1/agent-schedule.js';
+import { projectControllerRun } from '../../../projections/agent-run.js';
+import { projectControllerJob } from '../../../projections/job.js';
 
 const KEY = `${NAMESPACE}/ada-1`;
 const SIGNAL = new AbortController().signal;
@@ -26,7 +27,7 @@ function setUp() {
     metadata: { name: 'ada-1', namespace: NAMESPACE },
     spec: { template: { spec: {} } },
   });
-  const state = { key: KEY, run, job: projectJob(job), box: makeBox() } as RunState;
+  const state = { key: KEY, run, job: projectControllerJob(job), box: makeBox() } as RunState;
   const settler = new Settler({ clock, fold: () => Promise.resolve() }, new RunWriter(api, clock));
   return { api, state, settler };
 }
@@ -68,7 +69,7 @@ test('usage that no gateway closes is closed after two minutes, also of a run th
       openCall: { inputTokens: 100, outputTokens: 50 },
     } as NonNullable<AgentRun['status']>,
   });
-  const run = projectRun(api.seed(AgentRuns, ended));
+  const run = projectControllerRun(api.seed(AgentRuns, ended));
   const settler = new Settler({ clock, fold: () => Promise.resolve() }, new RunWriter(api, clock));
   const look = () => settler.settle({ run, box: makeBox(), key: KEY } as RunState, SIGNAL);
 
@@ -99,7 +100,7 @@ describe('a deleted run of a tick', () => {
       status: { phase: 'cancelled', reason: 'Cancelled', finishedAt: '2026-01-01T00:00:04.000Z', usageFinal: true },
     });
     // As the controller's cache has it.
-    const run = projectRun(ended);
+    const run = projectControllerRun(ended);
     const schedule = { metadata: { name: 'ada.daily', namespace: NAMESPACE, uid }, status } as AgentSchedule;
     const tickGate = createTickGate({ get: (key) => (key === `${NAMESPACE}/ada.daily` ? schedule : undefined) }, clock);
     const fold = () => {

@@ -13,8 +13,8 @@ import type { ReconcileResult } from '../../../runtime/controller.js';
 import type { RunDependencies } from '../dependencies.js';
 import type { RunState } from '../run-state.js';
 import type { RunWriter } from '../run-writer.js';
-import { isCounted } from '../views.js';
-import type { RunView } from '../views.js';
+import type { ControllerRun } from '../../../projections/agent-run.js';
+import { isCounted } from '../../../run/usage/totals.js';
 
 /** How long the last word of the gateway on usage is waited for. */
 export const USAGE_WAIT_MS = 120_000;
@@ -50,7 +50,7 @@ export class Settler {
    * The gateway of a run may have gone with it, as with their node. Until its usage is closed, a run holds all of its budgets that
    * it was granted.
    */
-  async #settleUsage(run: RunView, signal: AbortSignal): Promise<ReconcileResult> {
+  async #settleUsage(run: ControllerRun, signal: AbortSignal): Promise<ReconcileResult> {
     const left = Date.parse(run.status?.finishedAt ?? '') + USAGE_WAIT_MS - this.deps.clock.now();
     if (left > 0) return { requeueAfterMs: left };
     // The write moves the version, so a late write of the gateway conflicts and sees that usage is closed.
@@ -75,7 +75,7 @@ export class Settler {
     return job.ended === undefined ? { requeueAfterMs: left } : {};
   }
 
-  async #fold(run: RunView, signal: AbortSignal): Promise<ReconcileResult> {
+  async #fold(run: ControllerRun, signal: AbortSignal): Promise<ReconcileResult> {
     // The archive wakes the run when it has it.
     if (this.deps.archive?.isStored(run) === false) return {};
     // No watch of runs tells when the schedule has noted its tick.
@@ -93,7 +93,7 @@ function sooner(a: ReconcileResult, b: ReconcileResult): ReconcileResult {
 }
 
 /** How long the pod of an ended run may go on. */
-function graceSeconds(run: RunView, terminationSeconds: number): number {
+function graceSeconds(run: ControllerRun, terminationSeconds: number): number {
   const reason = run.status?.reason ?? '';
   // The runner reported the end: its pod ends by itself. With any other outcome the pod has to be ended.
   if (!isReportedReason(reason)) return 0;

@@ -6,13 +6,13 @@ import { findAgent, findTrigger } from '../../../services/scope.js';
 import { refuseInactive } from '../../../services/runs/runs.js';
 import { StartRunError } from '../../../run/start/start-run.js';
 import { UserError } from '../../../api/user-error.js';
-import type { TriggerView } from '../../../services/views.js';
 import { fireTrigger } from '../../../run/start/fire-trigger.js';
 import type { FireOutcome } from '../../../run/start/fire-trigger.js';
 import { MAX_BODY_BYTES } from '../../../webhook/request-body.js';
 import { defineTool } from '../../define-tool.js';
 import type { ToolCall } from '../../define-tool.js';
 import { agentIdArgument, slugArgument } from '../common-arguments.js';
+import type { ApiTrigger } from '../../../projections/agent-trigger.js';
 
 const input = z.object({
   agentId: agentIdArgument,
@@ -89,7 +89,7 @@ function isJson(text: string): boolean {
 }
 
 /** Enabled and method are checked first, to give a readable error (spec 4.2.6). */
-function methodOf(trigger: TriggerView, method: TriggerMethod | undefined): TriggerMethod {
+function methodOf(trigger: ApiTrigger, method: TriggerMethod | undefined): TriggerMethod {
   if (!trigger.enabled) throw new UserError('the trigger is disabled: enable it with upsert_trigger (enabled: true)');
   const chosen = method ?? trigger.methods[0] ?? 'POST';
   if (!trigger.methods.includes(chosen)) {
