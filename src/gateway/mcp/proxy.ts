@@ -4,6 +4,7 @@
  */
 import { readText } from '../../net/capped-body.js';
 import { AddressRefusedError } from '../../net/dial.js';
+import { EventStream } from '../../net/event-stream.js';
 import { mediaTypeOf } from '../../net/media-type.js';
 import { UrlRefusedError, type TrustedHost, type WebClient, type WebResponse } from '../../net/web-client.js';
 import { exceedsDepth } from '../../protocol/json-depth.js';
@@ -14,7 +15,6 @@ import { GatewayError, runEnded } from '../errors.js';
 import type { CallResult } from '../metrics.js';
 import type { AnswerSink } from '../models/answer-sink.js';
 import type { McpMessage } from './message.js';
-import { SseMessages } from './sse.js';
 
 /** Above what a runner waits for a call. */
 const CALL_MS = 90_000;
@@ -136,7 +136,7 @@ interface Streaming {
  * left already.
  */
 async function relayEvents({ target, sink, signal }: McpExchange, { id, response, bound }: Streaming): Promise<void> {
-  const events = new SseMessages();
+  const events = new EventStream(MAX_MCP_ANSWER_BYTES);
   let bytes = 0;
   let problem = 'ended its answer before the result';
   try {
@@ -146,8 +146,8 @@ async function relayEvents({ target, sink, signal }: McpExchange, { id, response
         problem = tooLarge();
         break;
       }
-      for (const data of events.read(piece)) {
-        const json = jsonIn(data);
+      for (const { type, data } of events.read(piece)) {
+        const json = type === 'message' ? jsonIn(data) : undefined;
         if (json === undefined) continue;
         await sink.write(eventOf(target.redact(json)));
         if (isAnswer(json, id)) return;

@@ -16,7 +16,7 @@ import { costOf, type TokenCounts } from '../../run/usage/prices.js';
 import type { CallUsage } from '../../run/usage/usage.js';
 import type { Credentials } from './credentials.js';
 import { parseObject, type Dialect, type ModelRequest, type StreamState } from './dialect.js';
-import { SseReader } from './sse.js';
+import { StreamEvents } from './stream-events.js';
 import { keyOf, type Target } from './targets.js';
 import { ProviderUnreachable, type ProviderClient, type ProviderResponse } from './provider-client.js';
 import { callTooLong, modelError, refusalOf } from './provider-errors.js';
@@ -182,7 +182,7 @@ async function relayWhole({ target, inFlight, sink }: RelayCall, response: Provi
 
 async function relayStream({ target, inFlight, sink }: RelayCall, response: ProviderResponse): Promise<void> {
   const { dialect } = target.api;
-  const reader = new SseReader();
+  const reader = new StreamEvents();
   let state: StreamState = { complete: false };
   sink.start(response.status, response.contentType);
   for await (const piece of response.body as AsyncIterable<Uint8Array>) {
@@ -196,7 +196,7 @@ async function relayStream({ target, inFlight, sink }: RelayCall, response: Prov
   inFlight.answered(usageOf(target, state.counts));
 }
 
-function readAll(dialect: Dialect, state: StreamState, events: ReturnType<SseReader['read']>): StreamState {
+function readAll(dialect: Dialect, state: StreamState, events: ReturnType<StreamEvents['read']>): StreamState {
   return events.reduce((before, event) => dialect.readEvent(before, event), state);
 }
 

@@ -6,13 +6,13 @@ import { spawn } from 'node:child_process';
 import type { ChildProcessByStdio } from 'node:child_process';
 import { realpathSync } from 'node:fs';
 import type { Readable, Writable } from 'node:stream';
+import { ByteLines } from '../../net/lines.js';
 import type { Clock } from '../../runtime/clock.js';
 import { encodeFrame, FrameError, MAX_FRAME_BYTES, ServerMessage } from '../../protocol/tools-socket.js';
 import type { ServerFrame, ToolsOpen } from '../../protocol/tools-socket.js';
 import { decodeWhole } from '../json-cut.js';
 import type { RunnerLog } from '../log.js';
 import { cleanEnvironment } from './child-process.js';
-import { LineSplitter } from './lines.js';
 import { openOutputLog } from './output-capture.js';
 import { killGroup } from './process-supervisor.js';
 import type { RunServer, ServerConnection } from './server.js';
@@ -90,12 +90,13 @@ function goneOf({ gone }: ServerConnection): Promise<void> {
 
 /** Lines out, messages in; either side waits for the other. What breaks the protocol ends the connection. */
 function relay(child: Program, { socket, decoder }: ServerConnection, send: (frame: ServerFrame) => boolean): void {
-  const lines = new LineSplitter((line) => {
+  const lines = new ByteLines(MAX_FRAME_BYTES);
+  const onLine = (line: Buffer) => {
     const message = parseLine(line);
     // Some programs write other things to standard output too.
     if (message !== undefined && !send({ type: 'message', message })) child.stdout.pause();
-  }, MAX_FRAME_BYTES);
-  child.stdout.on('data', (chunk: Buffer) => guarded(() => lines.add(chunk)));
+  };
+  child.stdout.on('data', (chunk: Buffer) => guarded(() => lines.read(chunk).forEach(onLine)));
   socket.on('drain', () => child.stdout.resume());
   child.stdout.on('error', () => undefined);
   child.stdin.on('error', () => undefined);

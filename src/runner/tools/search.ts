@@ -3,13 +3,13 @@ import type { Dirent } from 'node:fs';
 import { opendir, realpath, stat } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { Readable } from 'node:stream';
+import { ByteLines } from '../../net/lines.js';
 import { FILES_SECONDS } from '../../protocol/tools-socket.js';
 import type { ToolInput } from '../../protocol/tools-socket.js';
 import { decodeWhole, headOfText } from '../json-cut.js';
 import { runChild } from './child-process.js';
 import type { ToolContext } from './executor.js';
 import { matchesPath, parsePattern } from './glob-pattern.js';
-import { LineSplitter } from './lines.js';
 import { ToolFailure } from './tool-failure.js';
 import { displayPath, resolveInWorkspace } from './workspace-path.js';
 
@@ -37,12 +37,13 @@ export async function grepFiles(input: ToolInput<'grep'>, context: ToolContext):
   const matches: Match[] = [];
   let complaint = '';
   const enough = new AbortController();
-  const lines = new LineSplitter((line) => {
+  const lines = new ByteLines(MAX_HELD_BYTES);
+  const onLine = (line: Buffer) => {
     const match = parseMatch(line);
     if (match === undefined) complaint ||= decodeWhole(line);
     else if (matches.length < MAX_MATCHES) matches.push(match);
     else enough.abort();
-  }, MAX_HELD_BYTES);
+  };
   const end = await runChild({
     file: '/bin/grep',
     args: grepArguments(input, await displayPath(context.workspace, path)),
@@ -51,7 +52,7 @@ export async function grepFiles(input: ToolInput<'grep'>, context: ToolContext):
     timeoutMs: FILES_SECONDS * 1000,
     clock: context.clock,
     signal: AbortSignal.any([context.signal, enough.signal]),
-    onOutput: (chunk) => lines.add(chunk),
+    onOutput: (chunk) => lines.read(chunk).forEach(onLine),
   });
   if (end.timedOut)
     throw new ToolFailure(`The search took longer than ${FILES_SECONDS} seconds; search in fewer files.`);

@@ -1,7 +1,7 @@
-import { StreamLines } from './stream-lines.js';
+import { ByteLines, TextLines } from './lines.js';
 
 /** The lines of these pieces, and what is left. */
-function linesOf(pieces: readonly string[], lines = new StreamLines()): string[] {
+function linesOf(pieces: readonly string[], lines = new TextLines()): string[] {
   return [...pieces.flatMap((piece) => lines.read(Buffer.from(piece, 'latin1'))), lines.rest()];
 }
 
@@ -17,7 +17,7 @@ test.each([
 });
 
 test('a line that grows too long is dropped', () => {
-  expect(linesOf(['aaa', 'bbb', 'c\nd'], new StreamLines(5))).toEqual(['c', 'd']);
+  expect(linesOf(['aaa', 'bbb', 'c\nd'], new TextLines(5))).toEqual(['c', 'd']);
 });
 
 test('a long line in many small pieces is looked at once', () => {
@@ -25,4 +25,19 @@ test('a long line in many small pieces is looked at once', () => {
   const pieces = Array.from({ length: 128 * 1024 }, () => 'x'.repeat(64));
   const [line, rest] = linesOf([...pieces, '\n']);
   expect([line?.length, rest]).toEqual([8 * 1024 * 1024, '']);
+});
+
+describe('lines of bytes', () => {
+  const linesOf = (pieces: readonly string[], maxBytes: number) => {
+    const lines = new ByteLines(maxBytes);
+    return pieces.flatMap((piece) => lines.read(Buffer.from(piece)).map(String));
+  };
+
+  test('end at line feeds alone', () => {
+    expect(linesOf(['a\r\nb', 'c\n', '\nd'], 9)).toEqual(['a\r', 'bc', '']);
+  });
+
+  test('are cut where they grow too long', () => {
+    expect(linesOf(['aaa', 'bbb', 'c\nd\n'], 5)).toEqual(['aaabb', 'd']);
+  });
 });

@@ -1,5 +1,7 @@
-/** Lines of a stream of text, piece by piece: each piece is looked at once, however long a line grows. */
-export class StreamLines {
+/** Lines of streams that come in pieces: each piece is looked at once, however long a line grows and however small it is. */
+
+/** Lines of text in UTF-8, as HTTP sends them. */
+export class TextLines {
   readonly #decoder = new TextDecoder();
   /** Of the line that has not ended; joined when it does. */
   #parts: string[] = [];
@@ -39,5 +41,39 @@ export class StreamLines {
     this.#parts.push(part);
     this.#length += part.length;
     if (this.#length > this.maxLength) this.rest();
+  }
+}
+
+/** Lines of bytes, as programs print them: only a line feed ends one, and of a long one the beginning is held. */
+export class ByteLines {
+  readonly #maxBytes: number;
+  #held: Buffer[] = [];
+  #bytes = 0;
+
+  /** A line is cut to `maxBytes`. */
+  constructor(maxBytes: number) {
+    this.#maxBytes = maxBytes;
+  }
+
+  /** The lines that end in this piece, without their ends. */
+  read(piece: Buffer): Buffer[] {
+    const lines: Buffer[] = [];
+    let start = 0;
+    for (let end = piece.indexOf(10); end !== -1; end = piece.indexOf(10, start)) {
+      this.#hold(piece.subarray(start, end));
+      lines.push(Buffer.concat(this.#held));
+      this.#held = [];
+      this.#bytes = 0;
+      start = end + 1;
+    }
+    this.#hold(piece.subarray(start));
+    return lines;
+  }
+
+  #hold(part: Buffer): void {
+    const held = part.subarray(0, this.#maxBytes - this.#bytes);
+    if (held.length === 0) return;
+    this.#held.push(held);
+    this.#bytes += held.length;
   }
 }

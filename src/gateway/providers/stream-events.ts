@@ -1,0 +1,31 @@
+/** The JSON of server-sent events of a model. What does not fit the form is passed over. */
+import { EventStream, type ServerSentEvent } from '../../net/event-stream.js';
+import type { StreamEvent } from './dialect.js';
+
+/** A longer event does not tell usage. */
+const MAX_EVENT = 4 * 1024 * 1024;
+
+export class StreamEvents {
+  readonly #events = new EventStream(MAX_EVENT);
+
+  /** The events that end in this piece. */
+  read(piece: Uint8Array): StreamEvent[] {
+    return this.#events.read(piece).flatMap(eventIn);
+  }
+
+  /** The event that the end of the stream ended. */
+  end(): StreamEvent[] {
+    return this.#events.end().flatMap(eventIn);
+  }
+}
+
+function eventIn({ data }: ServerSentEvent): StreamEvent[] {
+  const text = data.trim();
+  if (text === '[DONE]') return ['[DONE]'];
+  try {
+    const parsed: unknown = JSON.parse(text);
+    return typeof parsed === 'object' && parsed !== null ? [parsed as Record<string, unknown>] : [];
+  } catch {
+    return [];
+  }
+}
