@@ -6,7 +6,7 @@ import type { ContainerStatus, Pod } from '../kube/core-types.js';
 import { controllerOwner } from '../kube/owner-references.js';
 import type { InformerOptions } from '../kube/types.js';
 import { RUNNER_CONTAINER, TOOLS_CONTAINER } from '../protocol/pod.js';
-import { isAboutVolume } from '../run/unschedulable.js';
+import { saysVolumeInTheWay } from '../kube/kubernetes-messages.js';
 import { agentKey } from './indexes.js';
 import { locationOf } from './meta.js';
 import type { Location } from './meta.js';
@@ -105,7 +105,8 @@ export const controllerPodInformer: InformerOptions<Pod, ControllerPod> = {
     [BY_NODE]: (pod) => (pod.node === undefined ? [] : [pod.node]),
     [UNSCHEDULABLE]: (pod) => {
       if (pod.unschedulable === undefined) return [];
-      return [isAboutVolume(pod.unschedulable) ? agentKey(pod.namespace, pod.agent) : pod.namespace];
+      // A volume in the way concerns its agent alone.
+      return [saysVolumeInTheWay(pod.unschedulable) ? agentKey(pod.namespace, pod.agent) : pod.namespace];
     },
   },
 };

@@ -6,6 +6,7 @@ import type { Box } from '../../api/v1alpha1/box.js';
 import { PersistentVolumeClaims } from '../../kube/core-types.js';
 import type { PersistentVolumeClaim } from '../../kube/core-types.js';
 import { isAlreadyExists, isConflict, isForbidden, isInvalid, isNotFound } from '../../kube/errors.js';
+import { saysQuotaNotCounted } from '../../kube/kubernetes-messages.js';
 import { apiVersionOf, controllerReference, ownedBy } from '../../kube/owner-references.js';
 import type { KubeApi } from '../../kube/types.js';
 import { claimNameOf } from './plan.js';
@@ -52,8 +53,7 @@ export async function makeClaim(
   try {
     return { result: 'made', claim: await api.create(PersistentVolumeClaims, claim, { signal }) };
   } catch (error) {
-    if (isForbidden(error) && (error as Error).message.includes('status unknown for quota'))
-      return { result: 'not-yet' };
+    if (isForbidden(error) && saysQuotaNotCounted((error as Error).message)) return { result: 'not-yet' };
     if (isForbidden(error) || isInvalid(error)) return { result: 'refused', message: (error as Error).message };
     if (!isAlreadyExists(error)) throw error;
   }

@@ -8,6 +8,12 @@ import {
   isInvalid,
   isNotFound,
 } from '../../../kube/errors.js';
+import {
+  saysDeniedByAdmission,
+  saysInternalError,
+  saysNotReadyOrNoRight,
+  saysQuotaExceeded,
+} from '../../../kube/kubernetes-messages.js';
 import { isRetrySoon, isUnavailable } from '../../../runtime/errors.js';
 
 export type JobRefusal =
@@ -26,21 +32,18 @@ export function refusalOf(error: unknown): JobRefusal {
   if (isDenied(error)) return { result: 'refused', reason: 'JobRefused', message };
   if (isInvalid(error)) return { result: 'invalid', message };
   if (isNotFound(error) || isTerminating(error)) return { result: 'refused', reason: 'BoxNotReady' };
-  if (isForbidden(error) && (error as Error).message.includes('exceeded quota')) {
+  if (isForbidden(error) && saysQuotaExceeded((error as Error).message)) {
     return { result: 'refused', reason: 'NoCapacity' };
   }
   // As admission plugins of the API server answer: a person has to mend something.
-  if (isBadRequest(error) || (isForbidden(error) && !comesBack(error as Error)))
+  if (isBadRequest(error) || (isForbidden(error) && !saysNotReadyOrNoRight((error as Error).message)))
     return { result: 'refused', reason: 'JobRefused', message };
   throw error;
 }
 
-/**
- * By an admission policy or webhook, which chooses the code: 422 is what a policy answers that names no reason, 500 what most
- * webhooks answer for a failure of their own.
- */
+/** By an admission policy or webhook, whatever the code. */
 function isDenied(error: unknown): boolean {
-  return error instanceof KubeApiError && /\bdenied (the )?request\b/.test(error.message);
+  return error instanceof KubeApiError && saysDeniedByAdmission(error.message);
 }
 
 /**
@@ -58,20 +61,9 @@ export function isUnanswered(error: unknown): boolean {
   return error instanceof KubeConnectionError && error.failure === 'timeout';
 }
 
-/**
- * 500 from the admission of the Job while all else works: `Internal error occurred: failed calling webhook "…"`, or the patch
- * of a webhook does not fit.
- */
+/** 500 from the admission of the Job while all else works: a webhook failed, or its patch does not fit. */
 function isInternal(error: Error): boolean {
-  return error instanceof KubeApiError && error.message.includes('Internal error occurred: ');
-}
-
-/**
- * 403 of an API server that has not read all that it needs after its start: rights (`User "…" cannot create resource "jobs" in
- * API group "batch" in the namespace "…"`), or what an admission plugin works with.
- */
-function comesBack({ message }: Error): boolean {
-  return message.includes('cannot create resource') || message.includes('not yet ready to handle request');
+  return error instanceof KubeApiError && saysInternalError(error.message);
 }
 
 function isTerminating(error: unknown): boolean {

@@ -11,7 +11,7 @@ import type { FoundOutcome, RunOutcome } from '../../../run/outcome.js';
 import { executionSecondsOf } from './execution-limit.js';
 import type { DisruptedPod } from './disrupted-pods.js';
 import { outcomeOfLostPod, reportedOutcome } from './pod-outcome.js';
-import { isQuotaRefusal } from './warnings.js';
+import { saysQuotaExceeded } from '../../../kube/kubernetes-messages.js';
 import type { ControllerRun } from '../../../projections/agent-run.js';
 import type { ControllerJob } from '../../../projections/job.js';
 import type { NodeProjection } from '../../../projections/node.js';
@@ -131,7 +131,7 @@ function observePodless({ box, job, podRefusal, terminating, now }: Observation)
   if (job?.suspended === true) return { do: 'wait', ms: LOOK_AGAIN_MS };
   const seconds = box.spec.bounds.podCreatedSeconds;
   const since = job?.activeSince ?? now;
-  if (podRefusal !== undefined && isQuotaRefusal(podRefusal)) {
+  if (podRefusal !== undefined && saysQuotaExceeded(podRefusal)) {
     return { do: 'requeue', message: `Kubernetes refused the pod: ${sentence(podRefusal)}` };
   }
   const left = since + seconds * 1000 - now;

@@ -32,11 +32,6 @@ export async function latestWarning(
   }
 }
 
-/** Whether the text says that the quota of the namespace is used up. */
-export function isQuotaRefusal(text: string): boolean {
-  return text.includes('exceeded quota');
-}
-
 function timeOf(event: KubeEvent): number {
   return Date.parse(event.lastTimestamp ?? event.eventTime ?? event.metadata.creationTimestamp ?? '') || 0;
 }
