@@ -7,7 +7,7 @@ import {
   type AgentRun,
 } from '../api/v1alpha1/agent-run.js';
 import type { FinishRequest } from '../protocol/run.js';
-import { cutUtf8 } from '../transcript/text.js';
+import { cutUtf8 } from '../runtime/text.js';
 
 const MAX_NAME_BYTES = 128;
 

@@ -1,8 +1,8 @@
 /** Tools that need an approval: a call of one ends the run, and is executed in the next one if a person says so. */
 import { APPROVAL_CHOICES, needsApproval, type ApprovalPolicy } from '../protocol/approvals.js';
+import { cutUtf8 } from '../runtime/text.js';
 import type { EngineTool, ToolResult } from './engine.js';
-import { headOfText, MAX_STORED_INPUT_BYTES } from './json-cut.js';
-import { failed } from './results.js';
+import { failed, MAX_STORED_INPUT_BYTES } from './results.js';
 
 const MAX_SHOWN_BYTES = 1024;
 
@@ -23,6 +23,6 @@ function ask(tool: string, input: Record<string, unknown>): ToolResult {
       `The arguments are larger than ${MAX_STORED_INPUT_BYTES} bytes, too large to be approved: do it in smaller steps.`,
     );
   }
-  const text = `May I use ${tool}? ${headOfText(json, MAX_SHOWN_BYTES)}`;
+  const text = `May I use ${tool}? ${cutUtf8(json, MAX_SHOWN_BYTES)}`;
   return { isError: false, result: {}, pause: { kind: 'approval', text, choices: APPROVAL_CHOICES } };
 }

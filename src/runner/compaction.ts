@@ -3,7 +3,7 @@
  * messages stay as they are, a summary by the same model stands for the rest. The transcript keeps everything.
  */
 import type { ModelMessage } from 'ai';
-import { cutText } from './json-cut.js';
+import { cutMiddle } from '../runtime/text.js';
 
 /** Compaction begins when the last call read this share of the window. */
 const FULL = 0.8;
@@ -67,7 +67,7 @@ export function planCompaction(messages: readonly ModelMessage[], contextWindow:
 /** What the model is asked. Plain text, since it has no tools in this call. */
 export function summaryRequest({ first, earlier, middle }: CompactionPlan, contextWindow: number): string {
   const rendered = middle.map((message) => `${message.role}: ${textOf(message)}`).join('\n');
-  const conversation = cutText(
+  const conversation = cutMiddle(
     `user: ${first}\n${earlier ?? ''}\n${rendered}`,
     Math.floor(contextWindow * READ * BYTES_PER_TOKEN),
   );

@@ -3,19 +3,21 @@ import type { ClaimAnswer, FinishRequest } from '../protocol/run.js';
 import { outcomeOf } from '../run/outcome.js';
 import type { RunReason } from '../run/reasons.js';
 import type { Clock } from '../runtime/clock.js';
+import { cutJson } from '../runtime/cut-json.js';
+import { cutMiddle, cutUtf8 } from '../runtime/text.js';
 import { agentTools } from './pod-tools.js';
 import { gated } from './approvals.js';
 import type { Engine, EngineHooks, EngineOutcome } from './engine.js';
 import { gatewayTools } from './gateway-tools.js';
 import { composeInstructions } from './instructions.js';
 import type { Journal } from './journal.js';
-import { cutJson, cutText, headOfText, MAX_STORED_INPUT_BYTES, MAX_STORED_RESULT_BYTES } from './json-cut.js';
 import { errorKind } from './log.js';
 import type { RunnerLog } from './log.js';
 import { Reporter } from './reporter.js';
 import type { ConnectedServers } from './mcp/servers.js';
 import { openConversation } from './opening.js';
 import { pendingOf } from './pending.js';
+import { MAX_STORED_INPUT_BYTES, MAX_STORED_RESULT_BYTES } from './results.js';
 import { RunRefused } from './run-gateway.js';
 import type { RunGateway } from './run-gateway.js';
 import { renderTermination } from './termination.js';
@@ -186,7 +188,7 @@ function recordingHooks(reporter: Reporter, signal: AbortSignal): EngineHooks {
     onMessage: (message) => reporter.record({ type: 'message', v: 1, message: cutMessage(message) }, signal),
     onStep: (record) => reporter.record({ type: 'step', ...record }, signal),
     onCompaction: ({ text, kept }) =>
-      reporter.record({ type: 'compaction', text: cutText(text, MAX_TEXT_BYTES), kept }, signal),
+      reporter.record({ type: 'compaction', text: cutMiddle(text, MAX_TEXT_BYTES), kept }, signal),
     onWarning: (text) => reporter.record({ type: 'warning', text }, signal),
   };
 }
@@ -202,7 +204,7 @@ function cutMessage(message: Message): Message {
   }));
   return {
     ...message,
-    text: cutText(message.text, MAX_TEXT_BYTES),
+    text: cutMiddle(message.text, MAX_TEXT_BYTES),
     ...(toolCalls === undefined ? {} : { toolCalls }),
   };
 }
@@ -213,14 +215,14 @@ function cutStored(json: string, maxBytes: number): string {
 
 /** What the run came to: an engine that ended by itself wins over a stop that came while it ended. */
 function settle(result: EngineOutcome, stopped: Stop | undefined): FinishRequest['outcome'] {
-  const output = result.output === null ? null : cutText(result.output, MAX_TEXT_BYTES);
+  const output = result.output === null ? null : cutMiddle(result.output, MAX_TEXT_BYTES);
   if (result.reason !== 'Aborted') {
-    const message = headOfText(result.message, MAX_OUTCOME_MESSAGE_BYTES);
+    const message = cutUtf8(result.message, MAX_OUTCOME_MESSAGE_BYTES);
     const pending = result.open === undefined ? {} : { pending: pendingOf(result.open) };
     return { reason: result.reason, message, output, ...pending };
   }
   if (stopped !== undefined) return { ...stopped, output };
-  return { reason: 'RunnerError', message: headOfText(result.message, MAX_OUTCOME_MESSAGE_BYTES), output };
+  return { reason: 'RunnerError', message: cutUtf8(result.message, MAX_OUTCOME_MESSAGE_BYTES), output };
 }
 
 interface HandOver {

@@ -1,6 +1,11 @@
 /** Results of tools, in the shape and size that the engine hands to a model. */
+import { cutJson } from '../runtime/cut-json.js';
 import type { ToolResult } from './engine.js';
-import { cutJson } from './json-cut.js';
+
+/** Stored input of a tool call, in bytes of JSON. */
+export const MAX_STORED_INPUT_BYTES = 16 * 1024;
+/** Stored result of a tool call, in bytes of JSON. */
+export const MAX_STORED_RESULT_BYTES = 32 * 1024;
 
 /** A call that came to nothing; the text is for the model. */
 export function failed(error: string): ToolResult {

@@ -1,7 +1,7 @@
 /** The termination message: the outcome of a run whose end no gateway heard. */
 import { MAX_TERMINATION_MESSAGE_BYTES } from '../protocol/run.js';
 import type { FinishRequest, TerminationMessage } from '../protocol/run.js';
-import { headOfText } from './json-cut.js';
+import { cutUtf8 } from '../runtime/text.js';
 
 const MAX_MESSAGE_BYTES = 512;
 
@@ -11,7 +11,7 @@ export function renderTermination(outcome: FinishRequest['outcome'], steps: numb
     const content: TerminationMessage = {
       v: 1,
       reason: outcome.reason,
-      message: headOfText(outcome.message.toWellFormed(), MAX_MESSAGE_BYTES),
+      message: cutUtf8(outcome.message, MAX_MESSAGE_BYTES),
       output,
       outputTruncated: output !== outcome.output,
       steps,
@@ -21,7 +21,7 @@ export function renderTermination(outcome: FinishRequest['outcome'], steps: numb
   let size = MAX_TERMINATION_MESSAGE_BYTES;
   for (;;) {
     // An output of control characters grows six times in JSON, so the size is found by trying.
-    const text = render(outcome.output === null ? null : headOfText(outcome.output.toWellFormed(), size));
+    const text = render(outcome.output === null ? null : cutUtf8(outcome.output, size));
     if (Buffer.byteLength(text) <= MAX_TERMINATION_MESSAGE_BYTES) return text;
     size = Math.floor(size * 0.9);
   }

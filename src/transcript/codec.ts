@@ -11,8 +11,9 @@ import {
   type AgentRunChunk,
 } from '../api/v1alpha1/agent-run-chunk.js';
 import { RunEvent } from '../protocol/run.js';
+import { jsonPreview } from '../runtime/cut-json.js';
+import { cutUtf8 } from '../runtime/text.js';
 import { agentTexts } from './said.js';
-import { cutJson, cutUtf8 } from './text.js';
 
 const compress = promisify(gzip);
 const inflate = promisify(gunzip);
@@ -118,6 +119,11 @@ function cutMessage(message: Message, max: number): Message {
           : { toolCalls: message.toolCalls.map((call) => ({ ...call, input: cutJson(call.input, max) })) }),
       };
   }
+}
+
+/** At least half of `max` is kept: what a reader may take for whole is known from its size. */
+function cutJson(json: string, max: number): string {
+  return Buffer.byteLength(json) <= max ? json : jsonPreview(json, Math.floor(max / 2));
 }
 
 /** A chunk whose content is not what its digest says, or not what we write. */

@@ -1,6 +1,6 @@
 /** What a vendor's refusal means to a person: one sentence with the next step, and no secret. */
 import { redact } from '../../observability/logger.js';
-import { cutUtf8 } from '../../transcript/text.js';
+import { cutUtf8 } from '../../runtime/text.js';
 import { GatewayError } from '../errors.js';
 import { objectIn } from './dialect.js';
 

@@ -3,6 +3,7 @@
  * block early, open a second one, grow beyond 64 KB or cost more than one pass over its bytes.
  */
 import { mediaTypeOf } from '../../net/media-type.js';
+import { cutUtf8 } from '../../runtime/text.js';
 import { decodePayload } from './decode-payload.js';
 import { prettyJson } from './pretty-json.js';
 
@@ -44,7 +45,7 @@ export function shownMediaType(header: string | undefined): string {
 
 /** What stands between the tags: at most `maxBytes` of UTF-8, whole characters. */
 function shownText(input: PayloadInput, maxBytes: number): string {
-  return cut(escapeTags(payloadText(input)), maxBytes);
+  return cutUtf8(escapeTags(payloadText(input)), maxBytes);
 }
 
 function payloadText(input: PayloadInput): string {
@@ -81,10 +82,4 @@ const TAG = /<(?=[\s\p{C}]*(?:\/[\s\p{C}]*)?trigger_payload)/giu;
 
 function escapeTags(text: string): string {
   return text.replace(TAG, '&lt;');
-}
-
-function cut(text: string, maxBytes: number): string {
-  if (Buffer.byteLength(text) <= maxBytes) return text;
-  const { read } = new TextEncoder().encodeInto(text, new Uint8Array(maxBytes));
-  return text.slice(0, read);
 }

@@ -1,7 +1,7 @@
 /** The only file that knows the MCP client of the AI SDK. It is loaded when a run has a server. */
 import { createMCPClient, type MCPTransport } from '@ai-sdk/mcp';
+import { cutUtf8 } from '../../runtime/text.js';
 import { parseJson } from '../gateway-client.js';
-import { headOfText } from '../json-cut.js';
 import type { McpTransport } from './transport.js';
 
 const MAX_PAGES = 20;
@@ -88,6 +88,6 @@ async function asked<T>(work: Promise<T>): Promise<T> {
     };
     const said = parseJson(responseBody ?? '') as { error?: { message?: unknown } } | null | undefined;
     const reason = typeof said?.error?.message === 'string' ? said.error.message : (message ?? 'no answer');
-    throw new McpFailure(headOfText(reason, MAX_REASON_BYTES), statusCode === 404);
+    throw new McpFailure(cutUtf8(reason, MAX_REASON_BYTES), statusCode === 404);
   }
 }

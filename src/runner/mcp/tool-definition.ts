@@ -1,7 +1,7 @@
 /** What a model is told of a tool of an MCP server. Everything in it came from the server: data, bounded here. Pure. */
 import { createHash } from 'node:crypto';
 import { mcpToolName } from '../../protocol/mcp.js';
-import { headOfText } from '../json-cut.js';
+import { cutUtf8 } from '../../runtime/text.js';
 import type { RemoteTool } from './client.js';
 
 const MAX_DESCRIPTION_BYTES = 4096;
@@ -28,11 +28,11 @@ export function definitionOf(server: string, tool: RemoteTool): ToolDefinition |
   const kept = Object.entries(inputSchema).filter(([key]) => !NOT_AT_THE_TOP.includes(key));
   const schema = { properties: {}, ...Object.fromEntries(kept), type: 'object' };
   if (Buffer.byteLength(JSON.stringify(schema)) > MAX_SCHEMA_BYTES) return undefined;
-  const text = headOfText(description, MAX_DESCRIPTION_BYTES);
+  const text = cutUtf8(description, MAX_DESCRIPTION_BYTES);
   return {
     name: mcpToolName(server, name),
     remoteName: name,
-    description: text === '' ? `Tool ${headOfText(name, 128)} of MCP server ${server}.` : text,
+    description: text === '' ? `Tool ${cutUtf8(name, 128)} of MCP server ${server}.` : text,
     schema,
     fingerprint: createHash('sha256')
       .update(JSON.stringify([name, description, inputSchema]))

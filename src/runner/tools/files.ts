@@ -4,7 +4,7 @@ import { lstat, mkdir, open, opendir, stat } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { ToolInput } from '../../protocol/tools-socket.js';
-import { cutText, decodeWhole } from '../json-cut.js';
+import { cutMiddle, decodeWhole } from '../../runtime/text.js';
 import type { ToolContext } from './executor.js';
 import { ToolFailure } from './tool-failure.js';
 import { displayPath, resolveInWorkspace } from './workspace-path.js';
@@ -73,7 +73,7 @@ async function collectLines(
   /** False when the line no longer fits. */
   const take = (line: Buffer): boolean => {
     if (number >= first) {
-      const text = cutText(decodeWhole(line), MAX_LINE_BYTES);
+      const text = cutMiddle(decodeWhole(line), MAX_LINE_BYTES);
       shown += Buffer.byteLength(text) + 1;
       if (lines.length >= limit || (lines.length > 0 && shown > MAX_READ_BYTES)) return false;
       lines.push(text);

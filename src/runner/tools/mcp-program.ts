@@ -10,7 +10,7 @@ import { ByteLines } from '../../net/lines.js';
 import type { Clock } from '../../runtime/clock.js';
 import { encodeFrame, FrameError, MAX_FRAME_BYTES, ServerMessage } from '../../protocol/tools-socket.js';
 import type { ServerFrame, ToolsOpen } from '../../protocol/tools-socket.js';
-import { decodeWhole } from '../json-cut.js';
+import { decodeWhole } from '../../runtime/text.js';
 import type { RunnerLog } from '../log.js';
 import { cleanEnvironment } from './child-process.js';
 import { openOutputLog } from './output-capture.js';

@@ -1,7 +1,7 @@
 /** What is kept of a command's output: head and tail for the model, and all of it in a file when that is not enough. */
 import { closeSync, constants, mkdirSync, openSync, realpathSync, writeSync } from 'node:fs';
 import { join, relative } from 'node:path';
-import { decodeWhole } from '../json-cut.js';
+import { decodeWhole } from '../../runtime/text.js';
 import { RUN_LOGS_DIR } from './run-logs.js';
 
 /** Shown to the model: half head, half tail. */

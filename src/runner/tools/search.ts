@@ -6,7 +6,7 @@ import { Readable } from 'node:stream';
 import { ByteLines } from '../../net/lines.js';
 import { FILES_SECONDS } from '../../protocol/tools-socket.js';
 import type { ToolInput } from '../../protocol/tools-socket.js';
-import { decodeWhole, headOfText } from '../json-cut.js';
+import { cutUtf8, decodeWhole } from '../../runtime/text.js';
 import { runChild } from './child-process.js';
 import type { ToolContext } from './executor.js';
 import { matchesPath, parsePattern } from './glob-pattern.js';
@@ -56,7 +56,7 @@ export async function grepFiles(input: ToolInput<'grep'>, context: ToolContext):
   });
   if (end.timedOut)
     throw new ToolFailure(`The search took longer than ${FILES_SECONDS} seconds; search in fewer files.`);
-  if (end.exitCode === 2 && complaint !== '') throw new ToolFailure(`The search failed: ${headOfText(complaint, 200)}`);
+  if (end.exitCode === 2 && complaint !== '') throw new ToolFailure(`The search failed: ${cutUtf8(complaint, 200)}`);
   return { matches, ...(enough.signal.aborted ? { truncated: true } : {}) };
 }
 
@@ -90,7 +90,7 @@ function parseMatch(line: Buffer): Match | undefined {
   return {
     path: line.toString('utf8', 0, zero).replace(/^\.\//, ''),
     line: Number(line.toString('utf8', zero + 1, colon)),
-    text: headOfText(decodeWhole(line.subarray(colon + 1)), MAX_MATCH_BYTES),
+    text: cutUtf8(decodeWhole(line.subarray(colon + 1)), MAX_MATCH_BYTES),
   };
 }
 

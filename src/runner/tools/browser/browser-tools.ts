@@ -3,8 +3,8 @@ import type { Page } from 'playwright-core';
 import { targetOf } from '../../../net/dial.js';
 import { BROWSER_SECONDS } from '../../../protocol/tools-socket.js';
 import type { ToolInput } from '../../../protocol/tools-socket.js';
+import { cutUtf8 } from '../../../runtime/text.js';
 import type { ToolResult } from '../../engine.js';
-import { headOfText } from '../../json-cut.js';
 import type { ToolContext } from '../executor.js';
 import { MAX_SHOWN_BYTES, openOutputLog } from '../output-capture.js';
 import { ToolFailure } from '../tool-failure.js';
@@ -129,9 +129,9 @@ async function shown(page: Page): Promise<Record<string, unknown>> {
   const text = await page.ariaSnapshot({ mode: 'ai' });
   const bytes = Buffer.byteLength(text);
   const cut = bytes > MAX_SHOWN_BYTES ? { truncated: true, snapshotBytes: bytes } : {};
-  return { ...(await about(page)), snapshot: headOfText(text, MAX_SHOWN_BYTES), ...cut };
+  return { ...(await about(page)), snapshot: cutUtf8(text, MAX_SHOWN_BYTES), ...cut };
 }
 
 async function about(page: Page): Promise<Record<string, unknown>> {
-  return { url: headOfText(page.url(), 2048), title: headOfText(await page.title(), 300) };
+  return { url: cutUtf8(page.url(), 2048), title: cutUtf8(await page.title(), 300) };
 }

@@ -4,8 +4,8 @@ import type { Dialer } from '../../../net/dial.js';
 import { mediaTypeOf } from '../../../net/media-type.js';
 import { FETCH_SECONDS } from '../../../protocol/tools-socket.js';
 import type { ToolInput } from '../../../protocol/tools-socket.js';
+import { cutUtf8 } from '../../../runtime/text.js';
 import type { ToolResult } from '../../engine.js';
-import { headOfText } from '../../json-cut.js';
 import type { ToolContext } from '../executor.js';
 import { MAX_SHOWN_BYTES, openOutputLog } from '../output-capture.js';
 import { ToolFailure } from '../tool-failure.js';
@@ -93,7 +93,7 @@ function shown(text: string, { workspace, run, call }: ToolContext): Record<stri
   log.write(bytes);
   const path = log.close();
   return {
-    content: headOfText(text, MAX_SHOWN_BYTES),
+    content: cutUtf8(text, MAX_SHOWN_BYTES),
     truncated: true,
     contentBytes: bytes.length,
     ...(path === undefined ? {} : { wholeTextPath: path }),

@@ -1,5 +1,5 @@
 import * as fc from 'fast-check';
-import { cutJson, cutUtf8 } from './text.js';
+import { cutMiddle, cutUtf8, decodeWhole } from './text.js';
 
 test.each([
   ['abc', 3, 'abc'],
@@ -8,6 +8,7 @@ test.each([
   ['a😀b', 4, 'a'],
   ['a😀b', 5, 'a😀'],
   ['ä', 0, ''],
+  ['a\ud800', 9, 'a\ufffd'],
 ])('%p in %p bytes is %p', (text, bytes, expected) => {
   expect(cutUtf8(text, bytes)).toBe(expected);
 });
@@ -23,11 +24,15 @@ test('a cut text is a beginning of the text, within the bound, and not shorter t
   );
 });
 
-test('cut JSON says so and stays JSON', () => {
-  expect(cutJson('{"a":1}', 7)).toBe('{"a":1}');
-  expect(JSON.parse(cutJson(JSON.stringify('x'.repeat(100)), 40))).toEqual({
-    truncated: true,
-    bytes: 102,
-    text: `"${'x'.repeat(19)}`,
-  });
+test('keeps head and tail within the bound', () => {
+  const cut = cutMiddle(`a${'ö'.repeat(500)}z`, 200);
+  expect(Buffer.byteLength(cut)).toBeLessThanOrEqual(200);
+  expect(cut.startsWith('aö')).toBe(true);
+  expect(cut.endsWith('öz')).toBe(true);
+  expect(cut).not.toContain('\ufffd');
+});
+
+test('drops half characters at both edges', () => {
+  const raw = Buffer.from('😀é😀');
+  expect(decodeWhole(raw.subarray(1, raw.length - 1))).toBe('é');
 });

@@ -1,5 +1,5 @@
 import * as fc from 'fast-check';
-import { cutJson, cutText, decodeWhole, headOfText, MIN_CUT_BYTES } from './json-cut.js';
+import { cutJson, jsonPreview, MIN_CUT_BYTES } from './cut-json.js';
 
 describe('cutJson', () => {
   test('leaves a value alone that fits', () => {
@@ -60,28 +60,10 @@ describe('cutJson', () => {
   });
 });
 
-describe('cutting text', () => {
-  test('never leaves half a character', () => {
-    fc.assert(
-      fc.property(fc.string({ unit: 'binary', maxLength: 200 }), fc.integer({ min: 0, max: 300 }), (text, max) => {
-        const whole = text.toWellFormed();
-        const head = headOfText(whole, max);
-        expect(Buffer.byteLength(head)).toBeLessThanOrEqual(max);
-        expect(whole.startsWith(head)).toBe(true);
-      }),
-    );
-  });
-
-  test('keeps head and tail within the bound', () => {
-    const cut = cutText(`a${'ö'.repeat(500)}z`, 200);
-    expect(Buffer.byteLength(cut)).toBeLessThanOrEqual(200);
-    expect(cut.startsWith('aö')).toBe(true);
-    expect(cut.endsWith('öz')).toBe(true);
-    expect(cut).not.toContain('\ufffd');
-  });
-
-  test('drops half characters at both edges', () => {
-    const raw = Buffer.from('😀é😀');
-    expect(decodeWhole(raw.subarray(1, raw.length - 1))).toBe('é');
+test('a preview says how large the JSON was, and is JSON', () => {
+  expect(JSON.parse(jsonPreview(JSON.stringify('x'.repeat(100)), 20))).toEqual({
+    truncated: true,
+    bytes: 102,
+    preview: `"${'x'.repeat(19)}`,
   });
 });
