@@ -55,12 +55,12 @@ export const QUEUE_REASONS = {
   JobRefused: {
     cause:
       'Kubernetes refused the Job of a run of this Box, as an admission policy of the cluster may. Nothing was executed.',
-    nextStep: 'Mend what the message of the oldest waiting run of the Box names; it is tried again every 30 s.',
+    nextStep: 'Fix what the message of the oldest waiting run of the Box names; it is tried again every 30 s.',
   },
   JobNotCreated: {
     cause:
       'The Job of a run of this Box could not be created for a while, as without an answer of an admission webhook or without a right of the controller. Nothing was executed.',
-    nextStep: 'Mend what the message of the oldest waiting run of the Box names; it is tried again every 30 s.',
+    nextStep: 'Fix what the message of the oldest waiting run of the Box names; it is tried again every 30 s.',
   },
 } as const satisfies Record<string, ReasonInfo>;
 export type QueueReason = keyof typeof QUEUE_REASONS;
@@ -70,7 +70,7 @@ export const RUN_REASONS = {
   Working: { cause: 'A pod executes the run.', nextStep: 'None.' },
   Starting: {
     cause: 'The Job exists; its pod has not claimed the run yet.',
-    nextStep: 'None; every stage has a bound.',
+    nextStep: 'None; every stage has a deadline.',
   },
   Completed: { cause: 'The agent finished.', nextStep: 'None.' },
   StepLimitReached: {
@@ -116,11 +116,11 @@ export const RUN_REASONS = {
     nextStep: 'Check that pods of the Box reach the gateway (network policies) and the logs of the runner.',
   },
   HeartbeatLost: {
-    cause: 'The run was silent for longer than its bound.',
+    cause: 'The run was silent for longer than bounds.heartbeatSeconds of the Box.',
     nextStep: 'Check the node and the logs of the pod; start a new run.',
   },
   DeadlineExceeded: {
-    cause: 'Execution took longer than the bound of Box or run.',
+    cause: 'Execution took longer than the limit of the Box or the run.',
     nextStep: 'Raise bounds.executionSeconds of the Box, or give the agent less to do.',
   },
   OOMKilled: {
