@@ -1,4 +1,5 @@
-import { keptText, outcomeOf, returnText, sentence, waitText } from './outcome.js';
+import { keptText, outcomeOf, phaseOf, returnText, sentence, waitText } from './outcome.js';
+import { QUEUE_REASONS, RUN_REASONS, isReportedReason } from './reasons.js';
 
 test('an outcome says what happened, then the next step when there is one', () => {
   expect(outcomeOf('JobDeleted').message).toBe(
@@ -19,4 +20,27 @@ test.each([
   ['done.', 'done.'],
 ])('%j as a sentence', (text, expected) => {
   expect(sentence(text)).toBe(expected);
+});
+
+test('three reasons are no error; every other one is', () => {
+  const ended = Object.keys(RUN_REASONS).filter((reason) => !['Starting', 'Working'].includes(reason));
+  const byPhase = (phase: string) => ended.filter((reason) => phaseOf(reason) === phase);
+  expect(byPhase('done')).toEqual(['Completed', 'StepLimitReached']);
+  expect(byPhase('cancelled')).toEqual(['Cancelled']);
+  expect(byPhase('error')).toHaveLength(ended.length - 3);
+});
+
+test('a runner may report what it can know, and nothing that only the control plane sees', () => {
+  expect([...Object.keys(RUN_REASONS), ...Object.keys(QUEUE_REASONS)].filter(isReportedReason).sort()).toEqual([
+    'BudgetExhausted',
+    'Cancelled',
+    'Completed',
+    'DeadlineExceeded',
+    'Interrupted',
+    'ModelError',
+    'ModelNotConfigured',
+    'ModelUnpriced',
+    'RunnerError',
+    'StepLimitReached',
+  ]);
 });

@@ -1,19 +1,22 @@
-import { pendingStatus } from './pending.js';
+import { pendingRecordOf } from './pending.js';
 
 const outcome = { reason: 'Completed', message: '', output: null };
 const question = { kind: 'question' as const, text: 'Which?', callId: 'c1' };
 const approval = { kind: 'approval' as const, text: 'May I?', callId: 'c1', tool: 'shell', input: '{"command":"ls"}' };
 
 test('a question keeps text and choices, an approval its tool and arguments', () => {
-  expect(pendingStatus({ ...outcome, pending: { ...question, choices: ['a', 'b'] } })).toEqual({
-    pending: { kind: 'question', text: 'Which?', choices: ['a', 'b'], callId: 'c1' },
+  expect(pendingRecordOf({ ...outcome, pending: { ...question, choices: ['a', 'b'] } })).toEqual({
+    kind: 'question',
+    text: 'Which?',
+    choices: ['a', 'b'],
+    callId: 'c1',
   });
-  expect(pendingStatus({ ...outcome, pending: approval })).toEqual({ pending: approval });
+  expect(pendingRecordOf({ ...outcome, pending: approval })).toEqual(approval);
 });
 
 test('texts and choices are cut to the bounds of the status', () => {
   const choices = Array.from({ length: 30 }, () => 'é'.repeat(150));
-  const { pending } = pendingStatus({ ...outcome, pending: { ...question, text: 'é'.repeat(3000), choices } });
+  const pending = pendingRecordOf({ ...outcome, pending: { ...question, text: 'é'.repeat(3000), choices } });
   expect(Buffer.byteLength(pending?.text ?? '')).toBe(4096);
   expect(pending?.choices).toHaveLength(20);
   expect(pending?.choices?.map((choice) => Buffer.byteLength(choice))).toEqual(Array.from({ length: 20 }, () => 200));
@@ -27,5 +30,5 @@ test.each([
   ['of arguments above 16 KiB', { ...outcome, pending: { ...approval, input: 'x'.repeat(16 * 1024 + 1) } }],
   ['that is not there', outcome],
 ])('a record %s is not stored', (_what, given) => {
-  expect(pendingStatus(given)).toEqual({});
+  expect(pendingRecordOf(given)).toBeUndefined();
 });

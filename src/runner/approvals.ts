@@ -1,8 +1,8 @@
 /** Tools that need an approval: a call of one ends the run, and is executed in the next one if a person says so. */
 import { APPROVAL_CHOICES, needsApproval, type ApprovalPolicy } from '../protocol/approvals.js';
-import { cutUtf8 } from '../runtime/text.js';
 import type { EngineTool, ToolResult } from './engine.js';
 import { failed, MAX_STORED_INPUT_BYTES } from './results.js';
+import { cutUtf8 } from '../runtime/text.js';
 
 const MAX_SHOWN_BYTES = 1024;
 

@@ -1,5 +1,5 @@
 import * as fc from 'fast-check';
-import { cutMiddle, cutUtf8, decodeWhole } from './text.js';
+import { cutMiddle, decodeWhole, cutUtf8 } from './text.js';
 
 test.each([
   ['abc', 3, 'abc'],

@@ -12,8 +12,8 @@ import {
 } from '../api/v1alpha1/agent-run-chunk.js';
 import { RunEvent } from '../protocol/run.js';
 import { jsonPreview } from '../runtime/cut-json.js';
-import { cutUtf8 } from '../runtime/text.js';
 import { agentTexts } from './said.js';
+import { cutUtf8 } from '../runtime/text.js';
 
 const compress = promisify(gzip);
 const inflate = promisify(gunzip);

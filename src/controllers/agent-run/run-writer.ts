@@ -1,17 +1,8 @@
 /** The writes of the run controller. Each carries the version or the UID that the decision was made on. */
-import { chargeOpenCall } from '../../run/usage/budget.js';
 import { FINALIZER_FOLD } from '../../api/labels.js';
-import { MAX_STATUS_OUTPUT_BYTES, AgentRuns } from '../../api/v1alpha1/agent-run.js';
-import { acceptedAt } from '../../api/names.js';
-import {
-  admittedStatus,
-  cancellingStatus,
-  finishedStatus,
-  isClaimed,
-  queuedStatus,
-  agentUidOf,
-} from '../../run/status.js';
-import type { RunStatus } from '../../run/status.js';
+import { AgentRuns } from '../../api/v1alpha1/agent-run.js';
+import { agentUidOf } from '../../run/status.js';
+import { transition, type StatusEvent } from '../../run/transition.js';
 import type { FoundOutcome } from '../../run/outcome.js';
 import type { QueueReason } from '../../run/reasons.js';
 import { Jobs } from '../../kube/core-types.js';
@@ -33,44 +24,28 @@ export class RunWriter {
   ) {}
 
   /** Stores the outcome; 409 when anybody wrote the run since it was seen, for example the finish itself. */
-  async finish(run: ControllerRun, found: FoundOutcome, signal: AbortSignal): Promise<void> {
-    const { output, outputTruncated, ...outcome } = found;
-    const status = finishedStatus(run, outcome, acceptedAt(run), isoNow(this.clock));
-    const fits = output !== undefined && Buffer.byteLength(output) <= MAX_STATUS_OUTPUT_BYTES;
-    await this.#status(
-      run,
-      {
-        ...status,
-        ...(fits ? { output, outputTruncated: outputTruncated === true } : {}),
-        // Nobody can have used anything without a claim.
-        ...(isClaimed(run) ? {} : { usageFinal: true }),
-      },
-      signal,
-    );
+  async finish(run: ControllerRun, outcome: FoundOutcome, signal: AbortSignal): Promise<void> {
+    await this.#status(run, { type: 'finished', by: 'run controller', outcome, now: isoNow(this.clock) }, signal);
   }
 
   /** Says why the run waits; no write when it says so already. */
   async queue(run: ControllerRun, why: { reason: QueueReason; message: string }, signal: AbortSignal): Promise<void> {
-    await this.#status(run, queuedStatus(run, why.reason, why.message, isoNow(this.clock)), signal);
+    await this.#status(run, { type: 'queued', ...why, now: isoNow(this.clock) }, signal);
   }
 
   /** The run waits no longer; its pod is starting. */
   async admitted(run: ControllerRun, signal: AbortSignal): Promise<void> {
-    await this.#status(run, admittedStatus(run, isoNow(this.clock)), signal);
+    await this.#status(run, { type: 'admitted', now: isoNow(this.clock) }, signal);
   }
 
   /** Since when the run is being cancelled. */
   async cancelling(run: ControllerRun, signal: AbortSignal): Promise<void> {
-    await this.#status(run, cancellingStatus(run, isoNow(this.clock)), signal);
+    await this.#status(run, { type: 'cancelling', now: isoNow(this.clock) }, signal);
   }
 
   /** Usage is what it is: nobody may raise it after this write. A call that nobody counted is charged in full. */
   async closeUsage(run: ControllerRun, signal: AbortSignal): Promise<void> {
-    if (run.status === undefined) return;
-    const { openCall, ...status } = run.status;
-    const { usage } = status;
-    const charged = usage === undefined || openCall === undefined ? {} : { usage: chargeOpenCall(usage, openCall) };
-    await this.#status(run, { ...status, ...charged, usageFinal: true }, signal);
+    await this.#status(run, { type: 'usage-closed' }, signal);
   }
 
   /**
@@ -80,8 +55,7 @@ export class RunWriter {
   async takeOn(run: ControllerRun, agentUid: string, signal: AbortSignal): Promise<ControllerRun> {
     const held = isCounted(run) ? run : await this.#hold(run, signal);
     if (agentUidOf(run) !== undefined) return held;
-    const status: RunStatus = { phase: 'running', ...run.status, agentUid };
-    return { ...held, metadata: await this.#status(held, status, signal), status };
+    return await this.#status(held, { type: 'agent-found', agentUid }, signal);
   }
 
   async #hold(run: ControllerRun, signal: AbortSignal): Promise<ControllerRun> {
@@ -116,9 +90,12 @@ export class RunWriter {
     await ignoreGone(this.api.delete(Jobs, { namespace: job.namespace, name: job.name }, options));
   }
 
-  /** The metadata after the write. */
-  #status(before: ControllerRun, status: RunStatus, signal: AbortSignal): Promise<ControllerRun['metadata']> {
-    return patchStatus(this.api, { type: AgentRuns, before, draft: { metadata: before.metadata, status } }, signal);
+  /** The run after the write. */
+  async #status(run: ControllerRun, event: StatusEvent, signal: AbortSignal): Promise<ControllerRun> {
+    const status = transition(run, event);
+    if (status === undefined) return run;
+    const draft = { metadata: run.metadata, status };
+    return { ...run, status, metadata: await patchStatus(this.api, { type: AgentRuns, before: run, draft }, signal) };
   }
 }
 

@@ -10,12 +10,13 @@
  */
 import { amountOf, countedAt, periodsOf } from '../../run/usage/budget.js';
 import type { Allowance, Amount, Grant } from '../../run/usage/budget.js';
-import { isTerminal } from '../../run/status.js';
+import { isTerminal, isSettled } from '../../run/status.js';
+import { amountInUse } from '../../run/usage/open-call.js';
 import type { AgentRun, RunBudget } from '../../api/v1alpha1/agent-run.js';
 import type { CacheChange } from '../../kube/types.js';
 import { isoNow, type Clock } from '../../runtime/clock.js';
 import { EmptyBudgets } from './exhausted-budgets.js';
-import { callerRuns, familyOf, isSettled, ownerScopes, placeOf, returnsOf } from './scopes.js';
+import { callerRuns, familyOf, ownerScopes, placeOf, returnsOf } from './scopes.js';
 import type { BudgetCaches, BudgetOwner, OwnerKind, OwnerScope, Place, RunSet } from './scopes.js';
 import { allowanceIn, enlarged, firstGrant, higher, narrow, shown } from './grants.js';
 import type { Limit } from './grants.js';
@@ -172,18 +173,11 @@ export class BudgetLedger {
     const grant = this.#grantOf(run);
     const at = grant?.at ?? countedAt(run);
     if (at === undefined) return undefined;
-    const { usage, openCall } = run.status ?? {};
-    const amount = amountOf(usage);
-    if (isSettled(run)) return { at, amount };
-    const open = amountOf(
-      openCall && { totalTokens: openCall.inputTokens + openCall.outputTokens, costUsd: openCall.costUsd },
-    );
+    if (isSettled(run)) return { at, amount: amountOf(run.status?.usage) };
+    const { tokens, microUsd } = amountInUse(run.status ?? {});
     return {
       at,
-      amount: {
-        tokens: Math.max(grant?.tokens ?? 0, amount.tokens + open.tokens),
-        microUsd: Math.max(grant?.microUsd ?? 0, amount.microUsd + open.microUsd),
-      },
+      amount: { tokens: Math.max(grant?.tokens ?? 0, tokens), microUsd: Math.max(grant?.microUsd ?? 0, microUsd) },
     };
   }
 

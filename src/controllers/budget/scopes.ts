@@ -1,7 +1,6 @@
 /** Whose budgets limit a run: its Agent, its Box and its Workspace; and the runs whose grants it shares. */
 import { boxNamespace, boxOfNamespace, callersOf } from '../../api/names.js';
 import type { Grant } from '../../run/usage/budget.js';
-import { isTerminal } from '../../run/status.js';
 import type { AgentRun } from '../../api/v1alpha1/agent-run.js';
 import type { Budgets, FoldedTotals } from '../../api/v1alpha1/common.js';
 import type { Cache } from '../../kube/types.js';
@@ -56,11 +55,6 @@ export interface OwnerScope extends RunSet {
   name: string;
   id: string;
   budget: Budgets;
-}
-
-/** Whether what a run used is known for good. */
-export function isSettled(run: Pick<AgentRun, 'status'>): boolean {
-  return isTerminal(run) && run.status?.usageFinal === true;
 }
 
 /** How often the gateway gave back what a run did not use. */

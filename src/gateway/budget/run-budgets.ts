@@ -4,13 +4,13 @@
  * See docs/architecture.md#budgets.
  */
 import { formatMicroUsd, parseMicroUsd } from '../../run/usage/money.js';
-import { isTerminal } from '../../run/status.js';
+import { transition } from '../../run/transition.js';
 import type { AgentRun, RunBudget, RunUsage } from '../../api/v1alpha1/agent-run.js';
 import { sleep, type Clock } from '../../runtime/clock.js';
 import { GatewayError, runEnded } from '../errors.js';
 import type { Price } from '../../run/usage/prices.js';
 import type { RunStore } from '../runs/run-store.js';
-import { withUsage, type ServedRun } from '../runs/served-runs.js';
+import { workOf, type ServedRun } from '../runs/served-runs.js';
 
 /** Longest wait for the controller's answer. */
 const ANSWER_MS = 30_000;
@@ -63,12 +63,9 @@ export class RunBudgets {
     served.returning = true;
     try {
       await this.options.store.update(served.ref, (run) => {
-        const { budget, claim } = run.status ?? {};
-        if (budget === undefined || isTerminal(run) || claim?.epoch !== served.epoch) return undefined;
-        const granted = leastOf(budget, served.usage);
-        if (granted === undefined) return undefined;
-        const { at, returned = 0 } = budget;
-        return { ...withUsage(run.status, served), budget: { at, granted, returned: returned + 1 } };
+        const work = workOf(served);
+        const granted = run.status?.budget === undefined ? undefined : leastOf(run.status.budget, work.usage);
+        return granted === undefined ? undefined : transition(run, { type: 'budget-returned', work, granted });
       });
       delete served.returning;
     } finally {
@@ -83,11 +80,9 @@ export class RunBudgets {
   async #askForMore(served: ServedRun, wanted: RunBudget['granted'], signal: AbortSignal): Promise<RunBudget> {
     const { clock, store } = this.options;
     const giveUpAt = clock.monotonic() + ANSWER_MS;
-    const asked = await store.update(served.ref, (run) => {
-      if (run.status?.budget === undefined || run.status.claim?.epoch !== served.epoch) return undefined;
-      const { answered: _earlier, ...budget } = run.status.budget;
-      return { ...withUsage(run.status, served), budget: { ...budget, wanted } };
-    });
+    const asked = await store.update(served.ref, (run) =>
+      transition(run, { type: 'budget-asked', work: workOf(served), wanted }),
+    );
     // This write was decided on the newest version: a return that is not in it never comes.
     if (asked.status?.claim?.epoch === served.epoch) delete served.returning;
     let budget = budgetIn(asked);

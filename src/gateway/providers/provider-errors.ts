@@ -1,8 +1,8 @@
 /** What a vendor's refusal means to a person: one sentence with the next step, and no secret. */
 import { redact } from '../../observability/logger.js';
-import { cutUtf8 } from '../../runtime/text.js';
 import { GatewayError } from '../errors.js';
 import { objectIn } from './dialect.js';
+import { cutUtf8 } from '../../runtime/text.js';
 
 const MAX_MESSAGE_BYTES = 500;
 /** Providers repeat keys in their answers, masked in the middle. */

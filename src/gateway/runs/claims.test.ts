@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { gzipSync } from 'node:zlib';
 import { assistantMessage, userMessage } from '../../../test/builders/run-events.js';
 import { apiError } from '../../../test/builders/recording-api.js';
-import { AgentTools } from '../../api/v1alpha1/agent.js';
+import { AgentTools, Agents } from '../../api/v1alpha1/agent.js';
 import { KubeConnectionError } from '../../kube/errors.js';
 import { GatewayWorld, NAMESPACE } from '../../../test/builders/gateway-world.js';
 
@@ -233,6 +233,20 @@ test('an agent of the same name that was made again does not execute the run', a
 
   expect((await world.claim(gateway, pod)).status).toBe(410);
   expect(world.run('helper-1').status).toMatchObject({ phase: 'error', reason: 'AgentDeleted' });
+});
+
+test('a run that is claimed again after its agent went ends, and keeps what it used', async () => {
+  const world = new GatewayWorld();
+  const gateway = world.startGateway();
+  const pod = world.addRun('helper-1', { agentUid: 'uid-agent' });
+  expect((await world.claim(gateway, pod)).status).toBe(200);
+  await world.chat(gateway, pod, { model: 'scripted', messages: [{ role: 'user', content: 'hello' }] });
+  await world.api.delete(Agents, { namespace: NAMESPACE, name: 'helper' });
+
+  expect((await world.claim(gateway, pod)).status).toBe(410);
+  await world.clock.advance(1_000);
+
+  expect(world.run('helper-1').status).toMatchObject({ reason: 'AgentDeleted', usage: { steps: 1 }, usageFinal: true });
 });
 
 test('a session continues: the claim carries the messages of the earlier runs, oldest first', async () => {

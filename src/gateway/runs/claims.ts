@@ -3,7 +3,8 @@
  * gets the same answer again; another pod 409; an ended run 410.
  */
 import { formatMicroUsd } from '../../run/usage/money.js';
-import { claimedStatus, isTerminal } from '../../run/status.js';
+import { isTerminal } from '../../run/status.js';
+import { transition } from '../../run/transition.js';
 import type { AgentRun } from '../../api/v1alpha1/agent-run.js';
 import type { ClaimAnswer, ClaimRequest } from '../../protocol/run.js';
 import { isoNow, type Clock } from '../../runtime/clock.js';
@@ -69,21 +70,21 @@ export class Claims {
     await store.update({ namespace: identity.namespace, name: identity.runName }, (run) => {
       mine = false;
       expectClaimable(run);
-      if (run.status?.claim !== undefined) return undefined;
-      mine = true;
       const now = isoNow(clock);
       const withoutBrowser = input.hasBrowser === false && input.agent.spec.tools.browser;
       const lacks = withoutBrowser ? { withoutBrowser } : {};
       const claim = { podUid: identity.podUid, podName: identity.podName, at: now, ...self, epoch: 1, ...lacks };
       const { provider } = input.agent.spec;
-      const marks = { ...(input.untrusted ? { untrusted: true } : {}), ...approvalsOf(input) };
-      return {
-        ...claimedStatus(run, claim, now),
+      const facts = {
         provider,
         model: modelOf(input.agent, input.box),
-        ...marks,
+        ...(input.untrusted ? { untrusted: true } : {}),
+        ...approvalsOf(input),
         ...budgetOf(identity),
       };
+      const next = transition(run, { type: 'claimed', claim, facts, now });
+      mine = next !== undefined;
+      return next;
     });
     if (mine) metrics.claimed();
     return mine;

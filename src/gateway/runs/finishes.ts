@@ -1,26 +1,30 @@
 /** The end of a run as the gateway writes it: reported by the runner, refused at the claim, or silent for too long. */
 import { disruptionOf, outcomeOfDisruption } from '../../run/disruption.js';
-import { acceptedAt } from '../../api/names.js';
 import { isReportedReason } from '../../run/reasons.js';
-import { outcomeOf, type RunOutcome, phaseOf } from '../../run/outcome.js';
-import { finishedStatus, isTerminal, type RunStatus } from '../../run/status.js';
-import { MAX_STATUS_OUTPUT_BYTES, type AgentRun, type RunPhase } from '../../api/v1alpha1/agent-run.js';
+import { outcomeOf, phaseOf, type FoundOutcome, type RunOutcome } from '../../run/outcome.js';
+import { isTerminal } from '../../run/status.js';
+import { transition } from '../../run/transition.js';
+import {
+  MAX_STATUS_OUTPUT_BYTES,
+  type AgentRun,
+  type RunPending,
+  type RunPhase,
+} from '../../api/v1alpha1/agent-run.js';
 import { Pods } from '../../kube/core-types.js';
 import type { KubeApi } from '../../kube/types.js';
 import { redact, type Logger } from '../../observability/logger.js';
 import type { FinishAnswer, FinishRequest, RunEvent } from '../../protocol/run.js';
 import { isoNow, type Clock } from '../../runtime/clock.js';
-import { cutUtf8 } from '../../runtime/text.js';
 import { SequenceConflictError, type TranscriptLog } from '../../transcript/log.js';
 import type { RunIdentity } from '../auth/run-authenticator.js';
 import { GatewayError, runEnded, tryAgain } from '../errors.js';
 import type { KeyedLock } from '../keyed-lock.js';
 import type { GatewayMetrics } from '../metrics.js';
-import { NO_USAGE } from '../../run/usage/usage.js';
-import { pendingStatus } from '../../run/pending.js';
+import { pendingRecordOf } from '../../run/pending.js';
 import type { Pinning } from './ownership.js';
 import type { RunStore } from './run-store.js';
-import { logFields, transcriptOf, withUsage, type ServedRun, type ServedRuns } from './served-runs.js';
+import { logFields, workOf, type ServedRun, type ServedRuns } from './served-runs.js';
+import { cutUtf8 } from '../../runtime/text.js';
 
 export interface RunFinisherOptions {
   api: Pick<KubeApi, 'get'>;
@@ -55,8 +59,10 @@ export class RunFinisher {
       if (ended !== undefined) return ended;
       served.call?.abort();
       await this.#closeLog(served, request);
-      const more = { ...outputOf(request.outcome.output), ...pendingStatus(request.outcome) };
-      return { phase: await this.#end(served, await this.#explained(identity, reportedOutcome(request)), more) };
+      const outcome = await this.#explained(identity, reportedOutcome(request));
+      const { output } = request.outcome;
+      const said = output === null ? outcome : { ...outcome, output };
+      return { phase: await this.#end(served, said, pendingRecordOf(request.outcome)) };
     });
   }
 
@@ -68,7 +74,7 @@ export class RunFinisher {
       const what = `The run sent nothing for ${boundSeconds} seconds (spec.bounds.heartbeatSeconds of its Box).`;
       served.call?.abort();
       await this.#options.served.logOf(served, store.get(served.ref));
-      await this.#end(served, outcomeOf('HeartbeatLost', what), {});
+      await this.#end(served, outcomeOf('HeartbeatLost', what));
     });
   }
 
@@ -78,13 +84,9 @@ export class RunFinisher {
     const ref = { namespace: run.metadata.namespace ?? '', name: run.metadata.name };
     let written = false;
     await store.update(ref, (current) => {
-      written = !isTerminal(current);
-      if (!written) return undefined;
-      return {
-        ...finishedStatus(current, outcome, acceptedAt(current), isoNow(clock)),
-        usage: NO_USAGE,
-        usageFinal: true,
-      };
+      const next = transition(current, { type: 'finished', by: 'gateway', outcome, now: isoNow(clock) });
+      written = next !== undefined;
+      return next;
     });
     if (written) metrics.finished(phaseOf(outcome.reason), outcome.reason);
   }
@@ -95,14 +97,9 @@ export class RunFinisher {
     await lock.run(served.uid, async () => {
       served.call?.abort();
       await this.#options.served.logOf(served, store.get(served.ref));
-      await store.update(
-        served.ref,
-        (run) =>
-          !isTerminal(run) || run.status?.usageFinal === true || run.status?.claim?.epoch !== served.epoch
-            ? undefined
-            : { ...withUsage(run.status, served), usageFinal: true, ...transcriptOf(served) },
-        { live: true },
-      );
+      await store.update(served.ref, (run) => transition(run, { type: 'usage-closed', work: workOf(served) }), {
+        live: true,
+      });
       this.#options.served.drop(served);
     });
   }
@@ -136,19 +133,15 @@ export class RunFinisher {
     }
   }
 
-  async #end(served: ServedRun, outcome: RunOutcome, more: Partial<RunStatus>): Promise<FinishAnswer['phase']> {
+  async #end(served: ServedRun, outcome: FoundOutcome, pending?: RunPending): Promise<FinishAnswer['phase']> {
     const { clock, store, metrics, log } = this.#options;
     let written = false;
     const run = await store.update(served.ref, (current) => {
-      written = !isTerminal(current);
-      if (!written) return undefined;
-      if (current.status?.claim?.epoch !== served.epoch) throw tryAgain('another gateway pod took over');
-      return {
-        ...withUsage(finishedStatus(current, outcome, acceptedAt(current), isoNow(clock)), served),
-        usageFinal: true,
-        ...transcriptOf(served),
-        ...more,
-      };
+      const end = { work: workOf(served), pending };
+      const next = transition(current, { type: 'finished', by: 'gateway', outcome, end, now: isoNow(clock) });
+      written = next !== undefined;
+      if (!written && !isTerminal(current)) throw tryAgain('another gateway pod took over');
+      return next;
     });
     const phase = endedPhase(run);
     // Somebody else ended it: what this pod knows is added by settle().
@@ -193,9 +186,4 @@ function reportedOutcome({ outcome: { reason, message } }: FinishRequest): RunOu
 
 function fits(output: string): boolean {
   return Buffer.byteLength(output) <= MAX_STATUS_OUTPUT_BYTES;
-}
-
-function outputOf(output: string | null): Pick<NonNullable<AgentRun['status']>, 'output' | 'outputTruncated'> {
-  if (output === null) return {};
-  return fits(output) ? { output } : { output: cutUtf8(output, MAX_STATUS_OUTPUT_BYTES), outputTruncated: true };
 }

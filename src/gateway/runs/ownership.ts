@@ -4,6 +4,7 @@
  * See docs/architecture.md#run-reports-and-ownership.
  */
 import { isTerminal } from '../../run/status.js';
+import { transition } from '../../run/transition.js';
 import type { AgentRun } from '../../api/v1alpha1/agent-run.js';
 import type { Logger } from '../../observability/logger.js';
 import type { Clock } from '../../runtime/clock.js';
@@ -60,18 +61,15 @@ export class Pinning {
     const claim = expectClaimOf(run, identity);
     if (claim.gatewayUid === self.gatewayUid) return served.take(run);
     if (this.#isServing(claim.gatewayUid)) throw misdirected(claim);
-    return this.#takeOver(identity, run);
+    return this.#takeOver(identity, claim);
   }
 
-  async #takeOver(identity: RunIdentity, seen: AgentRun): Promise<ServedRun> {
+  async #takeOver(identity: RunIdentity, claimed: Claim): Promise<ServedRun> {
     const { store, served, self, metrics, log } = this.#options;
     const ref = { namespace: identity.namespace, name: identity.runName };
-    const before = seen.status?.claim?.gatewayUid;
     const run = await store.update(ref, (current) => {
-      const claim = expectClaimOf(current, identity);
-      // Somebody else was faster: the pin that stands now is judged anew by the next call.
-      if (claim.gatewayUid !== before) return undefined;
-      return { ...current.status, phase: 'running', claim: { ...claim, ...self, epoch: claim.epoch + 1 } };
+      expectClaimOf(current, identity);
+      return transition(current, { type: 'taken-over', from: claimed.gatewayUid, by: self });
     });
     const claim = expectClaimOf(run, identity);
     if (claim.gatewayUid !== self.gatewayUid) throw misdirected(claim);

@@ -1,8 +1,8 @@
 /** Usage and transcript positions of working runs, stored while they change: for kubectl, and for whoever takes over. */
-import { isTerminal } from '../../run/status.js';
+import { transition } from '../../run/transition.js';
 import type { Clock } from '../../runtime/clock.js';
 import type { RunStore } from './run-store.js';
-import { transcriptOf, withUsage, type ServedRun } from './served-runs.js';
+import { workOf, type ServedRun } from './served-runs.js';
 
 /** A crash loses at most the usage of this time; a shorter run causes no write. */
 const PROGRESS_MS = 5_000;
@@ -32,10 +32,10 @@ export class Progress {
     let open = false;
     served.writtenAt = this.#options.clock.monotonic();
     await this.#options.store.update(served.ref, (run) => {
-      if (isTerminal(run) || run.status?.claim?.epoch !== served.epoch) return undefined;
-      usage = served.usage;
-      open = served.call?.open !== undefined;
-      return { ...withUsage(run.status, served), ...transcriptOf(served) };
+      const work = workOf(served);
+      usage = work.usage;
+      open = work.openCall !== undefined;
+      return transition(run, { type: 'progressed', work });
     });
     served.savedUsage = usage;
     served.savedOpen = open;

@@ -2,14 +2,15 @@
  * The runs that are pinned to this pod, with what is not in their status yet: transcript positions, usage, clocks. All
  * of it can be rebuilt from the API server, so that a restart or a take-over loses at most the usage of 5 s.
  */
-import { chargeOpenCall } from '../../run/usage/budget.js';
+import type { Work } from '../../run/transition.js';
 import { objectKey } from '../../api/meta.js';
 import type { AgentRun, RunUsage } from '../../api/v1alpha1/agent-run.js';
 import type { ObjectRef } from '../../kube/types.js';
 import type { Clock } from '../../runtime/clock.js';
 import { TranscriptLog } from '../../transcript/log.js';
 import { ownerOf, type ChunkApi } from '../../transcript/chunk-store.js';
-import { NO_USAGE, openCallOf, type CallUsage } from '../../run/usage/usage.js';
+import { NO_USAGE, type CallUsage } from '../../run/usage/usage.js';
+import { openCallOf, usageWithOpenCall } from '../../run/usage/open-call.js';
 
 /** A model call that is not answered yet. */
 export interface CallInFlight {
@@ -76,9 +77,8 @@ export class ServedRuns {
     known?.call?.abort();
     const now = this.#options.clock.monotonic();
     const savedUsage = run.status?.usage ?? NO_USAGE;
-    const open = run.status?.openCall;
     // Whoever served before was lost in the middle of a call: nobody will know what it used.
-    const usage = open === undefined ? savedUsage : chargeOpenCall(savedUsage, open);
+    const usage = usageWithOpenCall(run.status ?? {}) ?? NO_USAGE;
     const served: ServedRun = {
       ref: { namespace: owner.namespace, name: owner.name },
       uid: owner.uid,
@@ -89,7 +89,7 @@ export class ServedRuns {
       writtenAt: now,
       savedUsage,
       savedChunks: run.status?.transcript?.chunks ?? 0,
-      savedOpen: open !== undefined,
+      savedOpen: run.status?.openCall !== undefined,
     };
     this.#runs.set(objectKey(owner), served);
     return served;
@@ -115,16 +115,15 @@ export class ServedRuns {
   }
 }
 
-/** The status with what this pod knows of usage: a call in flight stands in it until it is counted. */
-export function withUsage(status: AgentRun['status'], served: ServedRun): NonNullable<AgentRun['status']> {
-  const { openCall: _settled, ...rest } = status ?? { phase: 'running' };
-  const open = served.call?.open;
-  return { ...rest, usage: served.usage, ...(open === undefined ? {} : { openCall: openCallOf(open) }) };
-}
-
-/** `transcript` of a status. */
-export function transcriptOf(served: ServedRun): Pick<NonNullable<AgentRun['status']>, 'transcript'> {
-  return served.log === undefined ? {} : { transcript: served.log.summary };
+/** What this pod knows of a run that it owns, and its status may not say yet. */
+export function workOf({ epoch, usage, call, log }: ServedRun): Work {
+  const open = call?.open;
+  return {
+    epoch,
+    usage,
+    openCall: open === undefined ? undefined : openCallOf(open),
+    transcript: log?.summary,
+  };
 }
 
 /** Fields that name a run in a log line. */

@@ -1,6 +1,7 @@
 /** Whether a run may make a call now: the agent's policy, and an approval that is used up by it. */
 import type { AgentRun } from '../../api/v1alpha1/agent-run.js';
 import { needsApproval, type ApprovableTool } from '../../protocol/approvals.js';
+import { transition } from '../../run/transition.js';
 import type { RunStore } from '../runs/run-store.js';
 import { policyOf, useApproval } from './approvals.js';
 import type { GatewayAgent } from '../../projections/agent.js';
@@ -29,10 +30,11 @@ export async function isAllowed(store: Pick<RunStore, 'update'>, asked: AskedCal
   const ref = { namespace: run.metadata.namespace ?? '', name: run.metadata.name };
   await store.update(ref, (current) => {
     const used = useApproval(current, { tool: tool.name, input, call });
-    allowed = used !== undefined;
-    return used === undefined || used === current.status?.approvals
-      ? undefined
-      : { ...current.status, phase: 'running', approvals: used };
+    const isKnown = used !== undefined && used === current.status?.approvals;
+    const next =
+      used === undefined || isKnown ? undefined : transition(current, { type: 'approval-used', approvals: used });
+    allowed = isKnown || next !== undefined;
+    return next;
   });
   return allowed;
 }

@@ -3,9 +3,9 @@
  * block early, open a second one, grow beyond 64 KB or cost more than one pass over its bytes.
  */
 import { mediaTypeOf } from '../../net/media-type.js';
-import { cutUtf8 } from '../../runtime/text.js';
 import { decodePayload } from './decode-payload.js';
 import { prettyJson } from './pretty-json.js';
+import { cutUtf8 } from '../../runtime/text.js';
 
 /** Longest payload text in bytes of UTF-8 (spec 8: 64 KB). */
 export const MAX_SHOWN_BYTES = 65_536;

@@ -1,4 +1,4 @@
-import { addToPeriods, amountOf, chargeOpenCall, periodsOf } from './budget.js';
+import { addToPeriods, amountOf, periodsOf } from './budget.js';
 
 test('days and months are those of UTC', () => {
   expect(periodsOf('2026-03-01T00:30:00+02:00')).toEqual({ day: '2026-02-28', month: '2026-02' });
@@ -23,16 +23,4 @@ test('sums of periods add up, and only the latest are kept', () => {
     { period: '2026-01', tokens: 20, costMicroUsd: 6 },
     { period: '2026-02', tokens: 40, costMicroUsd: 12 },
   ]);
-});
-
-test('a call that nobody counted is paid for in full, and is no step', () => {
-  const usage = { steps: 2, inputTokens: 10, outputTokens: 5, totalTokens: 15, costUsd: '0.000100' };
-  expect(chargeOpenCall(usage, { inputTokens: 100, outputTokens: 50, costUsd: '0.002000' })).toEqual({
-    steps: 2,
-    inputTokens: 110,
-    outputTokens: 55,
-    totalTokens: 165,
-    costUsd: '0.002100',
-  });
-  expect(chargeOpenCall(usage, { inputTokens: 1, outputTokens: 1 })).not.toHaveProperty('costUsd');
 });

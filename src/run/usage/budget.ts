@@ -2,8 +2,8 @@
  * Money of runs as pure arithmetic: periods, amounts, and the grant that a run is granted.
  * See docs/architecture.md#budgets.
  */
-import { formatMicroUsd, parseMicroUsd } from './money.js';
-import type { AgentRun, OpenCall, RunUsage } from '../../api/v1alpha1/agent-run.js';
+import { parseMicroUsd } from './money.js';
+import type { AgentRun, RunUsage } from '../../api/v1alpha1/agent-run.js';
 import type { FoldedTotals } from '../../api/v1alpha1/common.js';
 
 export interface Amount {
@@ -80,18 +80,4 @@ export function parseGrant(annotation: string | undefined): Grant | undefined {
   } catch {
     return undefined;
   }
-}
-
-/** Usage with a call whose end nobody will know: it is paid for, and is no step. */
-export function chargeOpenCall(usage: RunUsage, open: OpenCall): RunUsage {
-  const inputTokens = usage.inputTokens + open.inputTokens;
-  const outputTokens = usage.outputTokens + open.outputTokens;
-  const [known, cost] = [parseMicroUsd(usage.costUsd), parseMicroUsd(open.costUsd)];
-  return {
-    steps: usage.steps,
-    inputTokens,
-    outputTokens,
-    totalTokens: inputTokens + outputTokens,
-    ...(known === undefined || cost === undefined ? {} : { costUsd: formatMicroUsd(known + cost) }),
-  };
 }

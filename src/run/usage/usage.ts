@@ -1,6 +1,6 @@
 /** What a run used, counted by the gateway from the answers of models: pure sums. */
 import { formatMicroUsd, parseMicroUsd } from './money.js';
-import type { OpenCall, RunUsage } from '../../api/v1alpha1/agent-run.js';
+import type { RunUsage } from '../../api/v1alpha1/agent-run.js';
 
 /** One model call. */
 export interface CallUsage {
@@ -34,14 +34,5 @@ export function addCall(usage: RunUsage, call: CallUsage): RunUsage {
     ...(known === undefined || call.costMicroUsd === undefined
       ? {}
       : { costUsd: formatMicroUsd(known + call.costMicroUsd) }),
-  };
-}
-
-/** A call in flight as it stands in a status. */
-export function openCallOf({ inputTokens, outputTokens, costMicroUsd }: CallUsage): OpenCall {
-  return {
-    inputTokens,
-    outputTokens,
-    ...(costMicroUsd === undefined ? {} : { costUsd: formatMicroUsd(costMicroUsd) }),
   };
 }

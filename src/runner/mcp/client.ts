@@ -1,8 +1,8 @@
 /** The only file that knows the MCP client of the AI SDK. It is loaded when a run has a server. */
 import { createMCPClient, type MCPTransport } from '@ai-sdk/mcp';
-import { cutUtf8 } from '../../runtime/text.js';
 import { parseJson } from '../gateway-client.js';
 import type { McpTransport } from './transport.js';
+import { cutUtf8 } from '../../runtime/text.js';
 
 const MAX_PAGES = 20;
 const MAX_REASON_BYTES = 500;

@@ -1,8 +1,8 @@
 /** What a model is told of a tool of an MCP server. Everything in it came from the server: data, bounded here. Pure. */
 import { createHash } from 'node:crypto';
 import { mcpToolName } from '../../protocol/mcp.js';
-import { cutUtf8 } from '../../runtime/text.js';
 import type { RemoteTool } from './client.js';
+import { cutUtf8 } from '../../runtime/text.js';
 
 const MAX_DESCRIPTION_BYTES = 4096;
 const MAX_SCHEMA_BYTES = 32 * 1024;

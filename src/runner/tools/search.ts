@@ -6,7 +6,7 @@ import { Readable } from 'node:stream';
 import { ByteLines } from '../../net/lines.js';
 import { FILES_SECONDS } from '../../protocol/tools-socket.js';
 import type { ToolInput } from '../../protocol/tools-socket.js';
-import { cutUtf8, decodeWhole } from '../../runtime/text.js';
+import { decodeWhole, cutUtf8 } from '../../runtime/text.js';
 import { runChild } from './child-process.js';
 import type { ToolContext } from './executor.js';
 import { matchesPath, parsePattern } from './glob-pattern.js';

@@ -3,13 +3,13 @@ import type { Page } from 'playwright-core';
 import { targetOf } from '../../../net/dial.js';
 import { BROWSER_SECONDS } from '../../../protocol/tools-socket.js';
 import type { ToolInput } from '../../../protocol/tools-socket.js';
-import { cutUtf8 } from '../../../runtime/text.js';
 import type { ToolResult } from '../../engine.js';
 import type { ToolContext } from '../executor.js';
 import { MAX_SHOWN_BYTES, openOutputLog } from '../output-capture.js';
 import { ToolFailure } from '../tool-failure.js';
 import { firstLine } from './browser.js';
 import type { Browser } from './browser.js';
+import { cutUtf8 } from '../../../runtime/text.js';
 
 /** How long a page may go on loading after a click before it is shown as it is. */
 const SETTLE_MS = 2_000;

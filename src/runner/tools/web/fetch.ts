@@ -4,7 +4,6 @@ import type { Dialer } from '../../../net/dial.js';
 import { mediaTypeOf } from '../../../net/media-type.js';
 import { FETCH_SECONDS } from '../../../protocol/tools-socket.js';
 import type { ToolInput } from '../../../protocol/tools-socket.js';
-import { cutUtf8 } from '../../../runtime/text.js';
 import type { ToolResult } from '../../engine.js';
 import type { ToolContext } from '../executor.js';
 import { MAX_SHOWN_BYTES, openOutputLog } from '../output-capture.js';
@@ -12,6 +11,7 @@ import { ToolFailure } from '../tool-failure.js';
 import { httpGet } from './http-get.js';
 import type { HttpAnswer } from './http-get.js';
 import type { ReadPage } from './page-reader.js';
+import { cutUtf8 } from '../../../runtime/text.js';
 
 /** What the tool needs of the world. */
 export interface WebAccess {
