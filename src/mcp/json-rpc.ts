@@ -2,7 +2,7 @@
  * JSON-RPC 2.0 as this endpoint speaks it (spec 4.1, 7): one object a request, ids given back as they came. Pure:
  * bytes in, bytes out; the router adds HTTP.
  */
-import { bytesOf, hasKeptList, keptJson } from './memoized-text.js';
+import { bytesOf, hasFrozenList, memoizedJson } from './memoized-text.js';
 import type { Piece } from './memoized-text.js';
 
 export const PARSE_ERROR = -32700;
@@ -89,8 +89,8 @@ export function errorBytes(id: string, code: number, message: string): Buffer[] 
 
 /** Result of a tool that succeeded: text and structuredContent are the same data, serialised once (spec 4.1). */
 export function toolResult(payload: object): readonly Piece[] {
-  if (hasKeptList(payload)) {
-    const { plain, quoted } = keptJson(payload);
+  if (hasFrozenList(payload)) {
+    const { plain, quoted } = memoizedJson(payload);
     return ['{"content":[{"type":"text","text":"', ...quoted, '"}],"structuredContent":', ...plain, '}'];
   }
   const json = JSON.stringify(payload);

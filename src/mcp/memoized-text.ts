@@ -11,7 +11,7 @@ export interface JsonPieces {
 
 export type Piece = string | Buffer;
 
-/** The bytes of a text; those that are kept are not copied. */
+/** The bytes of a text; those of memoized texts are not copied. */
 export function bytesOf(pieces: readonly Piece[]): Buffer[] {
   const bytes: Buffer[] = [];
   let text = '';
@@ -29,16 +29,16 @@ export function bytesOf(pieces: readonly Piece[]): Buffer[] {
 type List = readonly unknown[];
 
 /** Whether a field of the payload is a frozen list. */
-export function hasKeptList(payload: object): boolean {
-  return Object.values(payload).some(isKeptList);
+export function hasFrozenList(payload: object): boolean {
+  return Object.values(payload).some(isFrozenList);
 }
 
-function isKeptList(value: unknown): value is List {
+function isFrozenList(value: unknown): value is List {
   return Array.isArray(value) && Object.isFrozen(value);
 }
 
-/** What `JSON.stringify` gives for a payload, with the texts of frozen lists and records kept. */
-export function keptJson(payload: object): JsonPieces {
+/** What `JSON.stringify` gives for a payload, with the texts of frozen lists and records memoized. */
+export function memoizedJson(payload: object): JsonPieces {
   const pieces: JsonPieces = { plain: [], quoted: [] };
   const add = (plain: Piece, quoted: Piece) => {
     pieces.plain.push(plain);
@@ -50,7 +50,7 @@ export function keptJson(payload: object): JsonPieces {
     if (value === undefined) continue;
     const field = `${before}${JSON.stringify(name)}:`;
     before = ',';
-    if (isKeptList(value)) {
+    if (isFrozenList(value)) {
       add(field, inString(field));
       const { plain, quoted } = listText(value);
       add(plain, quoted);
@@ -84,12 +84,12 @@ function listText(list: List): Text<Buffer> {
 }
 
 function recordText(record: unknown): Text<string> {
-  const isKept = typeof record === 'object' && record !== null && Object.isFrozen(record);
-  const known = isKept ? records.get(record) : undefined;
+  const isMemoized = typeof record === 'object' && record !== null && Object.isFrozen(record);
+  const known = isMemoized ? records.get(record) : undefined;
   if (known !== undefined) return known;
   const plain = JSON.stringify(record);
   const text = { plain, quoted: inString(plain) };
-  if (isKept) records.set(record, text);
+  if (isMemoized) records.set(record, text);
   return text;
 }
 

@@ -41,7 +41,6 @@ import { countLiveRuns } from '../run/start/backlog.js';
 import { countableRuns } from '../run/start/countable-runs.js';
 import { OwnRuns } from '../run/start/own-runs.js';
 import { controllerMemoryInformer } from '../projections/agent-memory.js';
-import { controllerRunInformer } from '../projections/agent-run.js';
 import { controllerScheduleInformer } from '../projections/agent-schedule.js';
 import { controllerSkillInformer } from '../projections/agent-skill.js';
 import { controllerTriggerInformer } from '../projections/agent-trigger.js';
@@ -63,6 +62,7 @@ import { controllerPodInformer } from '../projections/pod.js';
 import { storageClassInformer } from '../projections/storage-class.js';
 import { volumeClaimInformer } from '../projections/volume-claim.js';
 import { controllerWorkspaceInformer } from '../projections/workspace.js';
+import { controllerRunInformer } from '../projections/agent-run.js';
 
 export type InformerFactory = <T extends KubeObject, P>(options: InformerOptions<T, P>) => Informer<P>;
 

@@ -1,9 +1,9 @@
-/** What is kept alike of all kinds that belong to an agent. */
+/** What the projections of kinds that belong to an agent have in common. */
 import { isGitOps } from '../api/gitops.js';
 import type { KubeObject, ObjectMeta, ResourceType } from '../api/meta.js';
 import { slugOfChildName } from '../api/names.js';
 import type { InformerOptions } from '../kube/types.js';
-import { BY_AGENT, BY_NAMESPACE, agentKey, agentValues, namespaceValues } from './indexes.js';
+import { BY_AGENT, BY_NAMESPACE, agentValues, namespaceValues, agentKey } from './indexes.js';
 import { identityOf, withoutManagedFields } from './meta.js';
 import type { Identity } from './meta.js';
 
@@ -13,10 +13,10 @@ export interface AgentChild {
   spec: { agent: string };
 }
 
-/** Indexes of objects that are kept with their metadata. */
+/** Indexes of projections that have metadata and spec, as the controllers use them. */
 export const CONTROLLER_CHILD_INDEXES = { [BY_NAMESPACE]: namespaceValues, [BY_AGENT]: agentValues };
 
-/** Keeps of each object only whose it is. */
+/** Drops all but whose the object is. */
 export function agentChildInformer<T extends KubeObject & { spec: { agent: string } }>(
   type: ResourceType<T>,
 ): InformerOptions<T, AgentChild> {
@@ -27,7 +27,7 @@ export function agentChildInformer<T extends KubeObject & { spec: { agent: strin
   };
 }
 
-/** Indexes of projections of objects of an agent. */
+/** Indexes of flat projections, as API and gateway use them. */
 export const CHILD_INDEXES = {
   [BY_AGENT]: (child: { namespace: string; agent: string }) => [agentKey(child.namespace, child.agent)],
 };

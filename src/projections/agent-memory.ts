@@ -1,4 +1,4 @@
-/** What is kept of AgentMemories: the notes of agents. */
+/** Projections of AgentMemories: the notes of agents. */
 import { createdAtOf, isoTime } from '../api/time.js';
 import { AgentMemories } from '../api/v1alpha1/agent-memory.js';
 import type { AgentMemory } from '../api/v1alpha1/agent-memory.js';

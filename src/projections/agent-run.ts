@@ -1,5 +1,5 @@
 /**
- * What is kept of AgentRuns: there may be 50,000 finished ones, so every process drops the texts that it does not show.
+ * Projections of AgentRuns: there may be 50,000 finished ones, so every process drops the texts that it does not show.
  */
 import { API_VERSION } from '../api/define-resource.js';
 import { findCondition, isTrue } from '../api/conditions.js';
@@ -13,7 +13,7 @@ import { sessionIdOf, sessionKey, sessionKeyOf } from '../run/session/key.js';
 import { sessionTitleOf } from '../run/session/title.js';
 import { agentUidOf, isTerminal } from '../run/status.js';
 import { messageCount } from '../transcript/said.js';
-import { BY_AGENT, BY_NAMESPACE, agentKey, agentValues, namespaceValues } from './indexes.js';
+import { BY_AGENT, BY_NAMESPACE, agentValues, namespaceValues, agentKey } from './indexes.js';
 import { identityOf, slimMeta } from './meta.js';
 import type { Identity } from './meta.js';
 
@@ -173,7 +173,7 @@ export const controllerRunInformer: InformerOptions<AgentRun, ControllerRun> = {
   },
 };
 
-/** An AgentRun as the gateway keeps it, and the size of what it leaves out. */
+/** An AgentRun as the gateway caches it, and the size of what it leaves out. */
 export type GatewayRun = AgentRun & {
   /** Stored size of message and input of a run that has not ended: it counts in the backlog budget. */
   liveInputBytes?: number;

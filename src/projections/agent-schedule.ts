@@ -1,4 +1,4 @@
-/** What is kept of AgentSchedules. */
+/** Projections of AgentSchedules. */
 import { AgentSchedules } from '../api/v1alpha1/agent-schedule.js';
 import type { AgentSchedule } from '../api/v1alpha1/agent-schedule.js';
 import type { InformerOptions } from '../kube/types.js';

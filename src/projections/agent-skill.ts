@@ -1,4 +1,4 @@
-/** What is kept of AgentSkills: never the contents, a skill may have 1 MiB. */
+/** Projections of AgentSkills: never the contents, a skill may have 1 MiB. */
 import { slugOfChildName } from '../api/names.js';
 import { createdAtOf, isoTime } from '../api/time.js';
 import { AgentSkills, SKILL_PAGE_SIZE } from '../api/v1alpha1/agent-skill.js';

@@ -1,4 +1,4 @@
-/** What is kept of AgentTemplates; only API pods watch them. */
+/** Projections of AgentTemplates; only API pods watch them. */
 import { isGitOps } from '../api/gitops.js';
 import { workspaceOfNamespace } from '../api/names.js';
 import { createdAtOf, isoTime } from '../api/time.js';

@@ -1,4 +1,4 @@
-/** What is kept of AgentTriggers. */
+/** Projections of AgentTriggers. */
 import { boxOfNamespace } from '../api/names.js';
 import { AgentTriggers } from '../api/v1alpha1/agent-trigger.js';
 import type { AgentTrigger, TriggerMethod } from '../api/v1alpha1/agent-trigger.js';

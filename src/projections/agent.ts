@@ -1,4 +1,4 @@
-/** What is kept of Agents. Old system prompts (status.revisions) are large, and nobody but people reads them. */
+/** Projections of Agents. Old system prompts (status.revisions) are large, and nobody but people reads them. */
 import { referencesOf } from '../api/credentials.js';
 import { isGitOps } from '../api/gitops.js';
 import { uncountedInstallOf } from '../api/install-count.js';

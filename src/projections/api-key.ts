@@ -1,4 +1,4 @@
-/** What is kept of APIKeys. */
+/** Projections of APIKeys. */
 import { workspaceOfNamespace } from '../api/names.js';
 import { APIKeys } from '../api/v1alpha1/api-key.js';
 import type { APIKey } from '../api/v1alpha1/api-key.js';

@@ -1,4 +1,4 @@
-/** What is kept of Boxes. */
+/** Projections of Boxes. */
 import { createdAtOf } from '../api/time.js';
 import { Boxes } from '../api/v1alpha1/box.js';
 import type { Box, EndpointProbe } from '../api/v1alpha1/box.js';

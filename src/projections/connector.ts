@@ -1,4 +1,4 @@
-/** What is kept of Connectors: the entries of the catalogue. */
+/** Projections of Connectors: the entries of the catalogue. */
 import { Connectors } from '../api/v1alpha1/connector.js';
 import type { Connector } from '../api/v1alpha1/connector.js';
 import type { InformerOptions } from '../kube/types.js';

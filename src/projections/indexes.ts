@@ -12,12 +12,12 @@ export function agentKey(namespace: string | undefined, agent: string): string {
   return namespace === undefined ? agent : `${namespace}/${agent}`;
 }
 
-/** Values of the index BY_NAMESPACE for an object that is kept with its metadata. */
+/** Values of the index BY_NAMESPACE for a projection that has metadata. */
 export function namespaceValues({ metadata }: { metadata: ObjectMeta }): readonly string[] {
   return metadata.namespace === undefined ? [] : [metadata.namespace];
 }
 
-/** Values of the index BY_AGENT for an object that is kept with its metadata. */
+/** Values of the index BY_AGENT for a projection that has metadata and spec. */
 export function agentValues({ metadata, spec }: { metadata: ObjectMeta; spec: { agent: string } }): readonly string[] {
   return [agentKey(metadata.namespace, spec.agent)];
 }

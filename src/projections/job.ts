@@ -1,4 +1,4 @@
-/** What is kept of Jobs: those of runs, and those that probe the network of a Box. */
+/** Projections of Jobs: those of runs, and those that probe the network of a Box. */
 import {
   ANNOTATION_BUDGET,
   ANNOTATION_PREVIOUS_RUN,

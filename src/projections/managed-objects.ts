@@ -1,6 +1,6 @@
 /**
- * What is kept of the built-in objects that controllers make for Workspaces and Boxes: whole, for they are compared with
- * what they should be. Only objects with our label: one that lost it looks missing, and is found by its name and repaired.
+ * Informers of the built-in objects that controllers make for Workspaces and Boxes: whole, for they are compared with what
+ * they should be. Only objects with our label: one that lost it looks missing, and is found by its name and repaired.
  */
 import { LABEL_MANAGED_BY, MANAGED_BY } from '../api/labels.js';
 import type { KubeObject, ResourceType } from '../api/meta.js';

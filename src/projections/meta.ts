@@ -1,4 +1,4 @@
-/** What projections of every kind have in common. Memory is per projection: no process keeps more than it reads. */
+/** What projections of every kind have in common. A process has memory for all objects of a kind, so it drops what it never reads. */
 import type { KubeObject, ObjectMeta } from '../api/meta.js';
 
 /** An object that is being deleted stays in the cache, and counts as gone for every tool and URL. */

@@ -1,4 +1,4 @@
-/** What is kept of nodes: readiness and what the runtime can do, for the status of a node is written every few minutes. */
+/** The projection of nodes: readiness and what the runtime can do, for the status of a node is written every few minutes. */
 import { millisOf } from '../api/time.js';
 import { Nodes } from '../kube/core-types.js';
 import type { KubeNode } from '../kube/core-types.js';

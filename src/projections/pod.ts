@@ -1,4 +1,4 @@
-/** What is kept of pods: those of runs, and our own of other replicas. */
+/** Projections of pods: those of runs, and our own of other replicas. */
 import { LABEL_AGENT, LABEL_RUN } from '../api/labels.js';
 import { millisOf } from '../api/time.js';
 import { Pods } from '../kube/core-types.js';

@@ -1,4 +1,4 @@
-/** What is kept of StorageClasses: enough to know the default one. */
+/** The projection of StorageClasses: enough to know the default one. */
 import { StorageClasses } from '../kube/core-types.js';
 import type { StorageClass } from '../kube/core-types.js';
 import type { InformerOptions } from '../kube/types.js';

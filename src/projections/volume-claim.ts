@@ -1,4 +1,4 @@
-/** What is kept of PersistentVolumeClaims: ours only, those of the persistent workspaces. */
+/** The projection of PersistentVolumeClaims: ours only, those of the persistent workspaces. */
 import { LABEL_AGENT, LABEL_MANAGED_BY, MANAGED_BY } from '../api/labels.js';
 import { PersistentVolumeClaims } from '../kube/core-types.js';
 import type { PersistentVolumeClaim } from '../kube/core-types.js';

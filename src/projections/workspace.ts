@@ -1,4 +1,4 @@
-/** What is kept of Workspaces. */
+/** Projections of Workspaces. */
 import { Workspaces } from '../api/v1alpha1/workspace.js';
 import type { Workspace } from '../api/v1alpha1/workspace.js';
 import type { InformerOptions } from '../kube/types.js';

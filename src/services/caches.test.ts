@@ -27,7 +27,6 @@ describe('TriggerReader', () => {
     const { harness, find, asked } = setup();
     expect(await find()).toMatchObject({
       agent: { box: 'acme-box', agent: 'greeter' },
-      agentActive: true,
       slug: 'hook',
       enabled: true,
       methods: ['POST'],

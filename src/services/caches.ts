@@ -74,8 +74,6 @@ export function createApiCaches(create: InformerFactory): ApiCaches {
 export interface TriggerTarget {
   agent: AgentRef;
   agentUid: string;
-  /** False when the agent holds no slot: its runs are accepted and wait. */
-  agentActive: boolean;
   slug: string;
   uid: string;
   tokenId: string | undefined;
@@ -141,7 +139,6 @@ function target(
   return {
     agent: { box: agent.box, agent: agent.name },
     agentUid: agent.uid,
-    agentActive: agent.active === true,
     slug: trigger.slug,
     uid: trigger.uid,
     tokenId: trigger.tokenId,

@@ -1,31 +1,34 @@
 import { ObjectCache } from '../kube/cache.js';
 import type { ApiCaches } from './caches.js';
-import { MAX_KEPT_LISTS, keptLists, keptRecords } from './memoized-lists.js';
+import { MAX_MEMOIZED_LISTS, memoizedLists, memoizedRecords } from './memoized-lists.js';
 
-describe('keptRecords', () => {
-  const recordOf = keptRecords((view: { name: string }, status: string) => ({ name: view.name, status }));
+describe('memoizedRecords', () => {
+  const recordOf = memoizedRecords((projection: { name: string }, status: string) => ({
+    name: projection.name,
+    status,
+  }));
 
-  test('the record of a view and a fact is made once, and cannot be changed', () => {
-    const view = { name: 'ada' };
-    const record = recordOf(view, 'idle');
+  test('the record of a projection and a fact is made once, and cannot be changed', () => {
+    const projection = { name: 'ada' };
+    const record = recordOf(projection, 'idle');
     expect(record).toEqual({ name: 'ada', status: 'idle' });
-    expect(recordOf(view, 'idle')).toBe(record);
+    expect(recordOf(projection, 'idle')).toBe(record);
     expect(Object.isFrozen(record)).toBe(true);
   });
 
-  test('another fact, and another view, have a record of their own', () => {
-    const view = { name: 'ada' };
-    const idle = recordOf(view, 'idle');
-    expect(recordOf(view, 'running')).toEqual({ name: 'ada', status: 'running' });
-    expect(recordOf(view, 'idle')).toEqual(idle);
+  test('another fact, and another projection, have a record of their own', () => {
+    const projection = { name: 'ada' };
+    const idle = recordOf(projection, 'idle');
+    expect(recordOf(projection, 'running')).toEqual({ name: 'ada', status: 'running' });
+    expect(recordOf(projection, 'idle')).toEqual(idle);
     expect(recordOf({ name: 'bob' }, 'idle')).toEqual({ name: 'bob', status: 'idle' });
   });
 });
 
-describe('keptLists', () => {
+describe('memoizedLists', () => {
   function world() {
     const caches = { Box: new ObjectCache<object>(), Agent: new ObjectCache<object>() };
-    const lists = keptLists<number>(['Agent']);
+    const lists = memoizedLists<number>(['Agent']);
     let made = 0;
     const read = (key = 'a') => lists(caches as unknown as ApiCaches, key, () => [++made]);
     return { caches, read };
@@ -55,13 +58,13 @@ describe('keptLists', () => {
 
   test('a walk over many keys keeps no more than the limit', () => {
     const { read } = world();
-    for (let key = 0; key <= MAX_KEPT_LISTS; key++) read(`key-${key}`);
-    expect(read(`key-${MAX_KEPT_LISTS}`)).toEqual([MAX_KEPT_LISTS + 1]);
-    expect(read('key-0')).toEqual([MAX_KEPT_LISTS + 2]);
+    for (let key = 0; key <= MAX_MEMOIZED_LISTS; key++) read(`key-${key}`);
+    expect(read(`key-${MAX_MEMOIZED_LISTS}`)).toEqual([MAX_MEMOIZED_LISTS + 1]);
+    expect(read('key-0')).toEqual([MAX_MEMOIZED_LISTS + 2]);
   });
 
   test('two sets of caches have lists of their own', () => {
-    const lists = keptLists<string>(['Agent']);
+    const lists = memoizedLists<string>(['Agent']);
     const caches = () => ({ Agent: new ObjectCache<object>() }) as unknown as ApiCaches;
     expect(lists(caches(), 'a', () => ['one'])).toEqual(['one']);
     expect(lists(caches(), 'a', () => ['two'])).toEqual(['two']);

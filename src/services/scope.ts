@@ -33,7 +33,7 @@ import type { ApiTrigger } from '../projections/agent-trigger.js';
 import { BY_BOX, projectApiAgent } from '../projections/agent.js';
 import type { ApiAgent } from '../projections/agent.js';
 import type { ApiBox } from '../projections/box.js';
-import { BY_AGENT, BY_WORKSPACE } from '../projections/indexes.js';
+import { BY_AGENT, BY_WORKSPACE, agentKey } from '../projections/indexes.js';
 
 /** Longest wait for one call of the Kubernetes API inside a tool. */
 export const KUBE_CALL_MS = 15_000;
@@ -94,7 +94,7 @@ export function agentRefOf(deps: Pick<ScopeDeps, 'caches'>, caller: Caller, id: 
   if (ref === undefined || box === undefined || box.deleting || box.workspace !== caller.workspace) {
     throw new UserError(AGENT_NOT_FOUND);
   }
-  return { ...ref, namespace: boxNamespace(ref.box), box: ref.box, view: box };
+  return { ...ref, namespace: boxNamespace(ref.box), box: ref.box, apiBox: box };
 }
 
 /** The agent of an agentId; from the cache, or by one live GET when the cache does not know it. */
@@ -112,7 +112,7 @@ export async function findAgent(deps: ScopeDeps, caller: Caller, id: string): Pr
 
 /** The triggers of an agent that are not being deleted, by slug. */
 export function triggersOf({ caches }: Pick<ScopeDeps, 'caches'>, agent: ApiAgent): ApiTrigger[] {
-  return bySlug(caches.AgentTrigger.byIndex(BY_AGENT, `${agent.namespace}/${agent.name}`));
+  return bySlug(caches.AgentTrigger.byIndex(BY_AGENT, agentKey(agent.namespace, agent.name)));
 }
 
 /** The trigger of an agent by its slug. */
@@ -123,12 +123,12 @@ export function findTrigger(deps: ScopeDeps, agent: ApiAgent, slug: string): Pro
 
 /** The schedules of an agent that are not being deleted, by slug. */
 export function schedulesOf({ caches }: Pick<ScopeDeps, 'caches'>, agent: ApiAgent): ApiSchedule[] {
-  return bySlug(caches.AgentSchedule.byIndex(BY_AGENT, `${agent.namespace}/${agent.name}`));
+  return bySlug(caches.AgentSchedule.byIndex(BY_AGENT, agentKey(agent.namespace, agent.name)));
 }
 
 /** The skills of an agent that are not being deleted, by slug. */
 export function skillsOf({ caches }: Pick<ScopeDeps, 'caches'>, agent: ApiAgent): ApiSkill[] {
-  return bySlug(caches.AgentSkill.byIndex(BY_AGENT, `${agent.namespace}/${agent.name}`));
+  return bySlug(caches.AgentSkill.byIndex(BY_AGENT, agentKey(agent.namespace, agent.name)));
 }
 
 function bySlug<V extends { slug: string; deleting: boolean }>(children: readonly V[]): V[] {

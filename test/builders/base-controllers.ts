@@ -14,7 +14,6 @@ import { createWorkspaceController } from '../../src/controllers/workspace/contr
 import { objectKey } from '../../src/api/meta.js';
 import type { KubeObject, ResourceType } from '../../src/api/meta.js';
 import { AgentRuns } from '../../src/api/v1alpha1/agent-run.js';
-import type { AgentRun } from '../../src/api/v1alpha1/agent-run.js';
 import { ALL_KINDS } from '../../src/api/v1alpha1/index.js';
 import { Namespaces } from '../../src/kube/core-types.js';
 import { isConflict, isNotFound } from '../../src/kube/errors.js';
@@ -24,7 +23,6 @@ import { createLogger } from '../../src/observability/logger.js';
 import { systemClock } from '../../src/runtime/clock.js';
 import { Controller } from '../../src/runtime/controller.js';
 import type { TestApiServer } from './api-server.js';
-import type { AgentChild } from '../../src/projections/agent-child.js';
 import { controllerMemoryInformer } from '../../src/projections/agent-memory.js';
 import { controllerScheduleInformer } from '../../src/projections/agent-schedule.js';
 import { controllerSkillInformer } from '../../src/projections/agent-skill.js';
@@ -32,7 +30,6 @@ import { controllerTriggerInformer } from '../../src/projections/agent-trigger.j
 import { controllerAgentInformer } from '../../src/projections/agent.js';
 import { controllerApiKeyInformer } from '../../src/projections/api-key.js';
 import { controllerBoxInformer } from '../../src/projections/box.js';
-import { BY_AGENT, BY_NAMESPACE, agentKey } from '../../src/projections/indexes.js';
 import { probeJobInformer } from '../../src/projections/job.js';
 import {
   limitRangeInformer,
@@ -45,6 +42,7 @@ import {
 import { storageClassInformer } from '../../src/projections/storage-class.js';
 import { volumeClaimInformer } from '../../src/projections/volume-claim.js';
 import { controllerWorkspaceInformer } from '../../src/projections/workspace.js';
+import { controllerRunInformer } from '../../src/projections/agent-run.js';
 
 export const RELEASE_NAMESPACE = 'boxwright-test';
 
@@ -58,15 +56,6 @@ export interface RunningControllers {
   resync(): void;
   stop(): Promise<void>;
 }
-
-const runInformer: InformerOptions<AgentRun, AgentChild> = {
-  type: AgentRuns,
-  project: ({ metadata, spec }) => ({ metadata, spec: { agent: spec.agent } }),
-  indexes: {
-    [BY_NAMESPACE]: (run) => [run.metadata.namespace ?? ''],
-    [BY_AGENT]: (run) => [agentKey(run.metadata.namespace, run.spec.agent)],
-  },
-};
 
 /** Starts them; resolves when the caches are read. */
 export async function startBaseControllers(server: TestApiServer): Promise<RunningControllers> {
@@ -88,7 +77,7 @@ export async function startBaseControllers(server: TestApiServer): Promise<Runni
     skills: open(controllerSkillInformer),
     memories: open(controllerMemoryInformer),
     apiKeys: open(controllerApiKeyInformer),
-    runs: open(runInformer),
+    runs: open(controllerRunInformer),
     claims: open(volumeClaimInformer),
     storageClasses: open(storageClassInformer),
     namespaces: open(namespaceInformer),

@@ -20,7 +20,6 @@ import type { MemoryArchive } from './memory-archive.js';
 import { RecordingApi } from './recording-api.js';
 import type { RecordedCall } from './recording-api.js';
 import { NAMESPACE, makeAgent, makeBox, makeWorkspace } from './run-objects.js';
-import { controllerRunInformer } from '../../src/projections/agent-run.js';
 import { controllerAgentInformer } from '../../src/projections/agent.js';
 import { controllerBoxInformer } from '../../src/projections/box.js';
 import { controllerJobInformer } from '../../src/projections/job.js';
@@ -30,6 +29,7 @@ import { controllerPodInformer } from '../../src/projections/pod.js';
 import { storageClassInformer } from '../../src/projections/storage-class.js';
 import { volumeClaimInformer } from '../../src/projections/volume-claim.js';
 import { controllerWorkspaceInformer } from '../../src/projections/workspace.js';
+import { controllerRunInformer } from '../../src/projections/agent-run.js';
 
 /** Follows enqueued keys until nothing is left to do. */
 export class PartDriver {

@@ -15,11 +15,11 @@ import { Jobs, Secrets } from '../../src/kube/core-types.js';
 import { runPath } from '../../src/protocol/run.js';
 import { startFakeProvider, type FakeProvider } from '../builders/fake-provider.js';
 import { BOX, GatewayWorld, NAMESPACE, type GatewayPod, type RunPod } from '../builders/gateway-world.js';
-import { controllerRunInformer } from '../../src/projections/agent-run.js';
 import { controllerAgentInformer } from '../../src/projections/agent.js';
 import { controllerBoxInformer } from '../../src/projections/box.js';
 import { controllerJobInformer } from '../../src/projections/job.js';
 import { controllerWorkspaceInformer } from '../../src/projections/workspace.js';
+import { controllerRunInformer } from '../../src/projections/agent-run.js';
 
 const KEY = 'sk-vendor-0123456789abcdef';
 const RUNS = 50;

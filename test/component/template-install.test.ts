@@ -28,10 +28,10 @@ import { controllerSkillInformer } from '../../src/projections/agent-skill.js';
 import { controllerTriggerInformer } from '../../src/projections/agent-trigger.js';
 import { controllerAgentInformer } from '../../src/projections/agent.js';
 import { controllerBoxInformer } from '../../src/projections/box.js';
-import { BY_AGENT } from '../../src/projections/indexes.js';
 import { storageClassInformer } from '../../src/projections/storage-class.js';
 import { volumeClaimInformer } from '../../src/projections/volume-claim.js';
 import { controllerWorkspaceInformer } from '../../src/projections/workspace.js';
+import { controllerRunInformer } from '../../src/projections/agent-run.js';
 
 const NAMES = ['lead', 'help', 'scribe'];
 const CALLER = { workspace: 'acme', keyPrefix: KEY.slice(0, 11), readOnly: false };
@@ -84,11 +84,7 @@ class World {
       memories: this.harness.api.informer(controllerMemoryInformer),
       claims: this.harness.api.informer(volumeClaimInformer),
       storageClasses: this.harness.api.informer(storageClassInformer),
-      runs: this.harness.api.informer({
-        type: AgentRuns,
-        project: ({ metadata, spec }) => ({ metadata, spec: { agent: spec.agent } }),
-        indexes: { [BY_AGENT]: (run) => [`${run.metadata.namespace ?? ''}/${run.spec.agent}`] },
-      }),
+      runs: this.harness.api.informer(controllerRunInformer),
     },
   });
 

@@ -17,7 +17,7 @@ import { agentGate, queueFacts, queuedRunOf } from './run-state.js';
 import { LIVE_BY_AGENT, LIVE_BY_NAMESPACE } from '../../projections/agent-run.js';
 import type { ControllerRun } from '../../projections/agent-run.js';
 import type { ControllerAgent } from '../../projections/agent.js';
-import { BY_WORKSPACE } from '../../projections/indexes.js';
+import { BY_WORKSPACE, agentKey } from '../../projections/indexes.js';
 import { BY_NODE } from '../../projections/pod.js';
 
 export interface RunControllers {
@@ -98,7 +98,7 @@ function watchRuns(
     caches.claims.onChange(({ previous, current }) => {
       const claim = current ?? previous;
       if (claim === undefined) return;
-      enqueueAll(caches.runs.byIndex(LIVE_BY_AGENT, `${claim.namespace}/${claim.agent}`), enqueue);
+      enqueueAll(caches.runs.byIndex(LIVE_BY_AGENT, agentKey(claim.namespace, claim.agent)), enqueue);
     }),
     caches.workspaces.onChange((change) => {
       if (!pauseChanged(change)) return;
@@ -145,7 +145,7 @@ function liveRunsOf(caches: RunCaches, box: string): readonly ControllerRun[] {
 
 /** Live runs that an empty budget holds back, or will. */
 function runsOfBudget(caches: RunCaches, { kind, name, where: { namespace, agent } }: Mark): readonly ControllerRun[] {
-  if (kind === 'Agent') return caches.runs.byIndex(LIVE_BY_AGENT, `${namespace}/${agent}`);
+  if (kind === 'Agent') return caches.runs.byIndex(LIVE_BY_AGENT, agentKey(namespace, agent));
   if (kind === 'Box') return liveRunsOf(caches, name);
   return caches.boxes.byIndex(BY_WORKSPACE, name).flatMap((box) => liveRunsOf(caches, box.metadata.name));
 }

@@ -12,9 +12,9 @@ import { apiError, RecordingApi } from '../../../test/builders/recording-api.js'
 import type { BacklogScope } from '../../run/start/backlog-budget.js';
 import { createLogger } from '../../observability/logger.js';
 import { createAgentScheduleController } from './controller.js';
-import { controllerRunInformer } from '../../projections/agent-run.js';
 import { controllerScheduleInformer } from '../../projections/agent-schedule.js';
 import { controllerAgentInformer } from '../../projections/agent.js';
+import { controllerRunInformer } from '../../projections/agent-run.js';
 
 const NAMESPACE = 'bw-lab';
 const NAME = 'news.morning';

@@ -23,10 +23,10 @@ import { controllerSkillInformer } from '../../projections/agent-skill.js';
 import { controllerTriggerInformer } from '../../projections/agent-trigger.js';
 import { controllerAgentInformer } from '../../projections/agent.js';
 import { controllerBoxInformer } from '../../projections/box.js';
-import { BY_AGENT, agentKey } from '../../projections/indexes.js';
 import { storageClassInformer } from '../../projections/storage-class.js';
 import { volumeClaimInformer } from '../../projections/volume-claim.js';
 import { controllerWorkspaceInformer } from '../../projections/workspace.js';
+import { controllerRunInformer } from '../../projections/agent-run.js';
 
 const apiVersion = 'boxwright.dev/v1alpha1';
 const signal = new AbortController().signal;
@@ -54,11 +54,7 @@ function setup(slots = 1, archive?: MemoryArchive, boxSpec: object = {}) {
     memories: api.informer(controllerMemoryInformer),
     claims: api.informer(volumeClaimInformer),
     storageClasses: api.informer(storageClassInformer),
-    runs: api.informer({
-      type: AgentRuns,
-      project: ({ metadata, spec, status }) => ({ metadata, spec: { agent: spec.agent }, status }),
-      indexes: { [BY_AGENT]: (run) => [agentKey(run.metadata.namespace, run.spec.agent)] },
-    }),
+    runs: api.informer(controllerRunInformer),
   };
   const log = createLogger('test', 'silent', { write: () => undefined });
   const controller = createAgentController({ api, clock, log, caches, archive });

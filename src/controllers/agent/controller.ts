@@ -31,7 +31,7 @@ import { removeClaim } from '../workspace-volume/claim.js';
 import { countInstall } from './install-count.js';
 import { followersOf, settleInstall, watchInstalls } from './install.js';
 import { agentStatus, browserConditions, handleConditions, whyNotReady } from './status.js';
-import type { RunClaimView } from './status.js';
+import type { RunClaim } from './status.js';
 import { ensureWorkspace, watchWorkspaces } from './workspace.js';
 import type { AgentChild } from '../../projections/agent-child.js';
 import type { ControllerAgent } from '../../projections/agent.js';
@@ -41,7 +41,7 @@ import type { VolumeClaimProjection } from '../../projections/volume-claim.js';
 
 /** A run, with its claim. */
 interface RunOfAgent extends AgentChild {
-  status?: { claim?: RunClaimView | undefined } | undefined;
+  status?: { claim?: RunClaim | undefined } | undefined;
 }
 
 export interface AgentDependencies {

@@ -52,7 +52,7 @@ export function handleConditions(agent: ControllerAgent, standing: Standing | un
 }
 
 /** What is looked at of a run's claim. */
-export interface RunClaimView {
+export interface RunClaim {
   at: string;
   withoutBrowser?: boolean | undefined;
 }
@@ -62,9 +62,9 @@ export interface RunClaimView {
  * absent otherwise. While there is no run, what was known stays. An agent that gets the right to a browser back shows
  * what its newest run says: nothing when that run was not meant to have one.
  */
-export function browserConditions(agent: ControllerAgent, claims: readonly RunClaimView[], now: string): Condition[] {
+export function browserConditions(agent: ControllerAgent, claims: readonly RunClaim[], now: string): Condition[] {
   const known = agent.status?.conditions ?? [];
-  const newest = claims.reduce<RunClaimView | undefined>((a, b) => (a === undefined || b.at > a.at ? b : a), undefined);
+  const newest = claims.reduce<RunClaim | undefined>((a, b) => (a === undefined || b.at > a.at ? b : a), undefined);
   const isMeant = agent.spec.tools.browser;
   if (isMeant && newest === undefined) return known;
   if (!isMeant || newest?.withoutBrowser !== true) return known.filter(({ type }) => type !== BROWSER_UNAVAILABLE);

@@ -11,8 +11,8 @@ import { readFinished } from '../../transcript/chunk-store.js';
 import { refOf } from '../common/finalizer.js';
 import type { ControllerRun } from '../../projections/agent-run.js';
 import type { ControllerAgent } from '../../projections/agent.js';
-import { agentKey } from '../../projections/indexes.js';
 import { agentUidOf } from '../../run/status.js';
+import { agentKey } from '../../projections/indexes.js';
 
 export interface ArchiverDependencies {
   api: Pick<KubeApi, 'get'>;

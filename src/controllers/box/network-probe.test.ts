@@ -11,7 +11,6 @@ import { createLogger } from '../../observability/logger.js';
 import { createBoxController } from './controller.js';
 import type { ProbeSettings } from './probe-job.js';
 import { controllerMemoryInformer } from '../../projections/agent-memory.js';
-import { controllerRunInformer } from '../../projections/agent-run.js';
 import { controllerScheduleInformer } from '../../projections/agent-schedule.js';
 import { controllerSkillInformer } from '../../projections/agent-skill.js';
 import { controllerTriggerInformer } from '../../projections/agent-trigger.js';
@@ -28,6 +27,7 @@ import {
 } from '../../projections/managed-objects.js';
 import { controllerPodInformer } from '../../projections/pod.js';
 import { controllerWorkspaceInformer } from '../../projections/workspace.js';
+import { controllerRunInformer } from '../../projections/agent-run.js';
 
 const JOB = 'bw-dev/boxwright-network-probe';
 const SIGNAL = new AbortController().signal;

@@ -12,8 +12,8 @@ import { NAMESPACE, makeJob, makeRun } from '../../../test/builders/run-objects.
 import { ACTIONS_AT_ONCE, createRetentionController } from './controller.js';
 import type { RetentionLevels } from './metrics.js';
 import type { TranscriptArchive } from './remove.js';
-import { controllerRunInformer } from '../../projections/agent-run.js';
 import { controllerJobInformer } from '../../projections/job.js';
+import { controllerRunInformer } from '../../projections/agent-run.js';
 
 const HOUR = 3_600_000;
 

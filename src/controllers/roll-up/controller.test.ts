@@ -9,11 +9,11 @@ import { RecordingApi } from '../../../test/builders/recording-api.js';
 import { NAMESPACE, makeAgent, makeBox, makeRun, makeWorkspace } from '../../../test/builders/run-objects.js';
 import { PartDriver } from '../../../test/builders/run-world.js';
 import { createTotalsController } from './controller.js';
-import { controllerRunInformer } from '../../projections/agent-run.js';
 import { controllerTriggerInformer } from '../../projections/agent-trigger.js';
 import { controllerAgentInformer } from '../../projections/agent.js';
 import { controllerBoxInformer } from '../../projections/box.js';
 import { controllerWorkspaceInformer } from '../../projections/workspace.js';
+import { controllerRunInformer } from '../../projections/agent-run.js';
 
 function setUp() {
   const clock = new FakeClock();

@@ -49,11 +49,11 @@ interface OwnerStatus {
   folded?: FoldedTotals | undefined;
   folding?: string[] | undefined;
 }
-type OwnerView = KubeObject & { status?: OwnerStatus };
+type RollUpOwner = KubeObject & { status?: OwnerStatus };
 
 interface OwnerKind {
   type: ResourceType;
-  get(key: string): OwnerView | undefined;
+  get(key: string): RollUpOwner | undefined;
   /** Fields of the status that mirror totals. */
   mirrored(key: string): Record<string, unknown>;
 }
@@ -120,7 +120,7 @@ export function createTotalsController(deps: TotalsDependencies): ControllerPart
 
 interface OwnerChange {
   type: ResourceType;
-  owner: OwnerView;
+  owner: RollUpOwner;
   next: Record<string, unknown>;
 }
 
@@ -177,7 +177,7 @@ function triggerFields(runs: Cache<ControllerRun>, trigger: ControllerTrigger | 
   return { fireCount: totals.runs, ...(totals.lastRunAt === null ? {} : { lastFiredAt: totals.lastRunAt }) };
 }
 
-function ownTotals(owner: OwnerView, runs: readonly ControllerRun[]): Totals {
+function ownTotals(owner: RollUpOwner, runs: readonly ControllerRun[]): Totals {
   return totalsOf(owner.status?.folded, owner.status?.folding, runs.filter(isCounted).map(countedRun));
 }
 
@@ -191,7 +191,7 @@ function watchTotals({ caches }: TotalsDependencies, enqueue: (key: string) => v
     }
   };
   // Of Boxes and Workspaces only unconfirmed runs matter here; agents and triggers show zeros from the beginning.
-  const watchOwners = (type: ResourceType, cache: Cache<OwnerView>, always: boolean) =>
+  const watchOwners = (type: ResourceType, cache: Cache<RollUpOwner>, always: boolean) =>
     cache.onChange(({ key, previous, current }) => {
       const isNew = previous === undefined && always;
       if (current !== undefined && (isNew || (current.status?.folding ?? []).length > 0))

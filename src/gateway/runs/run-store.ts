@@ -1,5 +1,5 @@
 /**
- * AgentRuns as this process knows them: the informer's view, overlaid with the answers of own writes until the watch
+ * AgentRuns as this process knows them: the informer's projections, overlaid with the answers of own writes until the watch
  * brings them. All status writes of the gateway go through here: each names the version that it saw.
  * See docs/architecture.md#status-ownership.
  */
@@ -85,12 +85,12 @@ export class RunStore {
   }
 
   #remember(run: AgentRun): AgentRun {
-    const view = projectGatewayRun(run);
+    const projected = projectGatewayRun(run);
     const key = objectKey(run.metadata);
     const cached = this.#options.cache.get(key);
     // The watch may be ahead of the answer.
-    if (cached === undefined || isNewer(view, cached)) this.#newer.set(key, view);
-    return view;
+    if (cached === undefined || isNewer(projected, cached)) this.#newer.set(key, projected);
+    return projected;
   }
 }
 

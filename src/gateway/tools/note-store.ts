@@ -1,5 +1,5 @@
 /**
- * The notes of agents: AgentMemory objects. The informer's view, overlaid with own writes
+ * The notes of agents: AgentMemory objects. The informer's projections, overlaid with own writes
  * until the watch brings them, so that an agent finds what it has just saved.
  */
 import { createHash } from 'node:crypto';

@@ -12,7 +12,7 @@ import { findModel } from '../../models/catalog.js';
 import { isoNow } from '../../runtime/clock.js';
 import { isCommitted } from '../caches.js';
 import { connectorSummaries, expectInCatalog } from '../connectors/connectors.js';
-import { keptLists, keptRecords } from '../memoized-lists.js';
+import { memoizedLists, memoizedRecords } from '../memoized-lists.js';
 import type { Caller } from '../keys/key-check.js';
 import type { KeyedWaiter } from '../../kube/keyed-waiter.js';
 import { mcpServerRecord } from '../connectors/mcp-servers.js';
@@ -29,6 +29,7 @@ import { LIVE_BY_AGENT } from '../../projections/agent-run.js';
 import { BY_BOX, projectApiAgent } from '../../projections/agent.js';
 import type { ApiAgent } from '../../projections/agent.js';
 import type { ApiBox } from '../../projections/box.js';
+import { agentKey } from '../../projections/indexes.js';
 
 /** How long create_agent waits for the controller's word on the slot. */
 export const ACTIVE_WAIT_MS = 5_000;
@@ -64,7 +65,7 @@ export function listAgents(deps: Pick<ScopeDeps, 'caches'>, caller: Caller, spac
   );
 }
 
-const agentRecord = keptRecords((agent: ApiAgent, status: AgentStatus) => ({
+const agentRecord = memoizedRecords((agent: ApiAgent, status: AgentStatus) => ({
   id: idOf(agent),
   name: agent.displayName,
   handle: agent.handle,
@@ -74,11 +75,11 @@ const agentRecord = keptRecords((agent: ApiAgent, status: AgentStatus) => ({
   created_at: agent.createdAt,
 }));
 
-const agentLists = keptLists<ReturnType<typeof agentRecord>>(['Box', 'Agent', 'AgentRun']);
+const agentLists = memoizedLists<ReturnType<typeof agentRecord>>(['Box', 'Agent', 'AgentRun']);
 
 function statusOf({ caches }: Pick<ScopeDeps, 'caches'>, agent: ApiAgent): AgentStatus {
   if (agent.active === false) return 'inactive';
-  const live = caches.AgentRun.byIndex(LIVE_BY_AGENT, `${agent.namespace}/${agent.name}`);
+  const live = caches.AgentRun.byIndex(LIVE_BY_AGENT, agentKey(agent.namespace, agent.name));
   if (live.some((run) => !run.deleting)) return 'running';
   return isAgentWaiting(caches, agent) ? 'waiting' : 'idle';
 }
@@ -96,18 +97,18 @@ export async function getAgent(deps: ScopeDeps, caller: Caller, id: string) {
   const { namespace, agent: name } = agentRefOf(deps, caller, id);
   const agent = await kubeCall(deps, (signal) => orUndefined(deps.api.get(Agents, { namespace, name }, { signal })));
   if (agent === undefined) throw new UserError(AGENT_NOT_FOUND);
-  const view = projectApiAgent(agent);
-  if (view.deleting || !isCommitted(deps.caches, view)) throw new UserError(AGENT_NOT_FOUND);
+  const projected = projectApiAgent(agent);
+  if (projected.deleting || !isCommitted(deps.caches, projected)) throw new UserError(AGENT_NOT_FOUND);
   const { spec } = agent;
   return {
-    id: idOf(view),
-    handle: view.handle,
+    id: idOf(projected),
+    handle: projected.handle,
     name: spec.name,
-    description: view.description,
-    spaceId: view.box,
-    status: statusOf(deps, view),
-    active: view.active === true,
-    inactiveReason: inactiveReasonOf(view),
+    description: projected.description,
+    spaceId: projected.box,
+    status: statusOf(deps, projected),
+    active: projected.active === true,
+    inactiveReason: inactiveReasonOf(projected),
     soul: spec.soul,
     provider: spec.provider,
     model: spec.model ?? null,
@@ -116,11 +117,11 @@ export async function getAgent(deps: ScopeDeps, caller: Caller, id: string) {
     tools: spec.tools,
     selfImprovement: spec.selfImprovement,
     setup: spec.setup === undefined ? null : { required: spec.setup.required, prompt: spec.setup.prompt ?? null },
-    mcpServers: (spec.mcpServers ?? []).map((server) => mcpServerRecord(server, view.presentSecrets)),
-    skills: listSkillSummaries(deps, view),
-    schedules: listScheduleSummaries(deps, view),
-    triggers: listTriggerSummaries(deps, view),
-    connectors: connectorSummaries(deps, view),
+    mcpServers: (spec.mcpServers ?? []).map((server) => mcpServerRecord(server, projected.presentSecrets)),
+    skills: listSkillSummaries(deps, projected),
+    schedules: listScheduleSummaries(deps, projected),
+    triggers: listTriggerSummaries(deps, projected),
+    connectors: connectorSummaries(deps, projected),
     createdAt: createdAtOf(agent.metadata),
   };
 }

@@ -41,7 +41,7 @@ export async function updateAgent(deps: ChangeAgentDeps, caller: Caller, id: str
     if (patch['handle'] !== undefined) refuseTakenHandle(deps, caller, known, input.handle ?? '');
     return updated.length === 0 ? undefined : patch;
   });
-  const { view: box } = agentRefOf(deps, caller, id);
+  const { apiBox: box } = agentRefOf(deps, caller, id);
   return { agentId: idOf(known), updated, warnings: warningsOf(box, agent) };
 }
 

@@ -135,9 +135,9 @@ export async function attachConnector(deps: ChangeAgentDeps, caller: Caller, id:
     }
     return { connectors: [...attached, slug] };
   });
-  const view = projectApiAgent(agent);
-  const connector = agentConnector(view, slug, findConnector(deps, slug));
-  return { ...connector, nextStep: nextStepOf(deps, view, connector) };
+  const projected = projectApiAgent(agent);
+  const connector = agentConnector(projected, slug, findConnector(deps, slug));
+  return { ...connector, nextStep: nextStepOf(deps, projected, connector) };
 }
 
 /** The result of detach_connector; one write. */

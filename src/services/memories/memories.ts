@@ -2,7 +2,7 @@
 import type { Caller } from '../keys/key-check.js';
 import { compare, findAgent } from '../scope.js';
 import type { ScopeDeps } from '../scope.js';
-import { BY_AGENT } from '../../projections/indexes.js';
+import { BY_AGENT, agentKey } from '../../projections/indexes.js';
 
 export interface MemoryQuery {
   /** Words that must all be in a note, in any case; all notes when absent. */
@@ -14,7 +14,7 @@ export interface MemoryQuery {
 export async function listMemories(deps: ScopeDeps, caller: Caller, id: string, { query, limit }: MemoryQuery) {
   const agent = await findAgent(deps, caller, id);
   const words = (query ?? '').toLowerCase().split(/\s+/).filter(Boolean);
-  const memories = deps.caches.AgentMemory.byIndex(BY_AGENT, `${agent.namespace}/${agent.name}`)
+  const memories = deps.caches.AgentMemory.byIndex(BY_AGENT, agentKey(agent.namespace, agent.name))
     .filter((memory) => !memory.deleting && containsAll(memory.text, words))
     .sort((a, b) => compare(b.createdAt, a.createdAt) || compare(b.name, a.name))
     .slice(0, limit)

@@ -5,6 +5,7 @@ import { sessionKey } from '../../run/session/key.js';
 import { ASKING_BY_AGENT, BY_SESSION } from '../../projections/agent-run.js';
 import type { ApiRun } from '../../projections/agent-run.js';
 import type { ApiAgent } from '../../projections/agent.js';
+import { agentKey } from '../../projections/indexes.js';
 
 /** The `pending` record of the tools. */
 export interface PendingRecord {
@@ -47,7 +48,7 @@ export function pendingOfRun(caches: Pick<ApiCaches, 'AgentRun'>, run: ApiRun): 
 
 /** Whether a session of the agent waits for an answer. No request. */
 export function isAgentWaiting(caches: Pick<ApiCaches, 'AgentRun'>, agent: ApiAgent): boolean {
-  const asked = caches.AgentRun.byIndex(ASKING_BY_AGENT, `${agent.namespace}/${agent.name}`);
+  const asked = caches.AgentRun.byIndex(ASKING_BY_AGENT, agentKey(agent.namespace, agent.name));
   return asked.some((run) => isRunOf(agent, run) && pendingOfRun(caches, run) !== null);
 }
 

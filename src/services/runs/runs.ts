@@ -20,7 +20,7 @@ import {
 } from './archived-runs.js';
 import { backlogError } from '../../run/start/backlog-budget.js';
 import type { BacklogScope } from '../../run/start/backlog-budget.js';
-import { keptLists } from '../memoized-lists.js';
+import { memoizedLists } from '../memoized-lists.js';
 import type { Caller } from '../keys/key-check.js';
 import {
   DNS_LABEL,
@@ -147,7 +147,7 @@ export async function listRuns(deps: ScopeDeps, caller: Caller, id: string, limi
   return { runs: latest(runs), ...(incomplete ? { note: ARCHIVE_AWAY_NOTE } : {}) };
 }
 
-const runLists = keptLists<RunRecord>(['Agent', 'AgentRun']);
+const runLists = memoizedLists<RunRecord>(['Agent', 'AgentRun']);
 
 export interface GetRunOptions {
   runId: string;
@@ -166,16 +166,16 @@ export async function getRun(deps: RunDeps, caller: Caller, id: string, options:
     if (run?.terminal === false) await waitForRun(deps.waiter, wait);
   }
   const run = await readRun(deps, agent, options.runId);
-  const view = projectApiRun(run);
+  const projected = projectApiRun(run);
   const details = await readDetails(deps, agent, run, options.includeToolCalls);
   return {
-    ...record(agent, view),
+    ...record(agent, projected),
     output: details.output,
-    pending: await pendingOf(deps, agent, view),
+    pending: await pendingOf(deps, agent, projected),
     input: inputOf(run),
     transcript: details.transcript,
     ...(options.includeToolCalls ? { toolCalls: details.toolCalls } : {}),
-    ...queueNote(deps, view),
+    ...queueNote(deps, projected),
   };
 }
 
@@ -281,13 +281,13 @@ export async function sendMessage(deps: RunDeps, caller: Caller, id: string, inp
     }),
   ]);
   const run = await readRun(deps, agent, started.runId);
-  const view = projectApiRun(run);
+  const projected = projectApiRun(run);
   const { output } = await readDetails(deps, agent, run, false);
   return {
-    ...record(agent, view),
+    ...record(agent, projected),
     output,
-    pending: pendingOfRun(deps.caches, view),
-    ...(view.terminal ? {} : { note: stillWorking(agent, view) }),
+    pending: pendingOfRun(deps.caches, projected),
+    ...(projected.terminal ? {} : { note: stillWorking(agent, projected) }),
   };
 }
 

@@ -28,7 +28,7 @@ import { isoTime } from '../../api/time.js';
 import { projectApiRun } from '../../projections/agent-run.js';
 import type { ApiRun } from '../../projections/agent-run.js';
 import type { ApiAgent } from '../../projections/agent.js';
-import { BY_AGENT } from '../../projections/indexes.js';
+import { BY_AGENT, agentKey } from '../../projections/indexes.js';
 
 /** Longest text of a message in get_session, in characters. */
 export const MAX_SESSION_TEXT = 4_000;
@@ -134,7 +134,7 @@ function withPart(session: SessionRecord, parts: readonly ArchivedSession[]): Se
 
 function runsBySession(deps: Pick<ScopeDeps, 'caches' | 'archive'>, agent: ApiAgent): Map<string, ApiRun[]> {
   const sessions = new Map<string, ApiRun[]>();
-  for (const run of deps.caches.AgentRun.byIndex(BY_AGENT, `${agent.namespace}/${agent.name}`)) {
+  for (const run of deps.caches.AgentRun.byIndex(BY_AGENT, agentKey(agent.namespace, agent.name))) {
     if (!isShown(deps, agent, run)) continue;
     const runs = sessions.get(run.sessionId);
     if (runs === undefined) sessions.set(run.sessionId, [run]);

@@ -26,7 +26,7 @@ export interface TemplateChange {
 
 /** The template as it is stored; reads its draft when asked. */
 export interface TemplateState {
-  view: TemplateProjection;
+  template: TemplateProjection;
   spec: AgentTemplate['spec'];
   draft: () => Promise<AgentSnapshot[]>;
 }
@@ -44,14 +44,14 @@ export async function changeTemplate(
   decide: (state: TemplateState) => Promise<TemplateChange | undefined> | TemplateChange | undefined,
 ): Promise<TemplateProjection> {
   for (let attempt = 1; ; attempt++) {
-    const template = await readTemplate(deps, known);
-    if (template === undefined || template.metadata.uid !== known.uid) throw new UserError(TEMPLATE_NOT_FOUND);
-    const view = projectTemplate(template);
-    refuseGitOps(view);
+    const stored = await readTemplate(deps, known);
+    if (stored === undefined || stored.metadata.uid !== known.uid) throw new UserError(TEMPLATE_NOT_FOUND);
+    const template = projectTemplate(stored);
+    refuseGitOps(template);
     try {
-      const draft = () => readContent(deps, known, template.spec.draft);
-      const change = await decide({ view, spec: template.spec, draft });
-      return change === undefined ? view : await apply(deps, caller, template, change);
+      const draft = () => readContent(deps, known, stored.spec.draft);
+      const change = await decide({ template, spec: stored.spec, draft });
+      return change === undefined ? template : await apply(deps, caller, stored, change);
     } catch (error) {
       const isLate = isConflict(error) || error instanceof ContentGoneError;
       if (!isLate || attempt === MAX_ATTEMPTS) throw error;

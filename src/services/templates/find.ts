@@ -45,14 +45,14 @@ export async function findTemplate(deps: ScopeDeps, caller: Caller, id: string):
   const place = { namespace: workspaceNamespace(ref.workspace), name: ref.name };
   const isOwn = ref.workspace === caller.workspace;
   const known = deps.caches.AgentTemplate.get(`${place.namespace}/${place.name}`);
-  const template = known ?? (isOwn ? await readTemplateView(deps, place) : undefined);
+  const template = known ?? (isOwn ? await readProjection(deps, place) : undefined);
   if (template === undefined || template.deleting || !(isOwn || isPublic(template))) {
     throw new UserError(TEMPLATE_NOT_FOUND);
   }
   return template;
 }
 
-async function readTemplateView(
+async function readProjection(
   deps: ScopeDeps,
   place: { namespace: string; name: string },
 ): Promise<TemplateProjection | undefined> {

@@ -115,18 +115,18 @@ export class Installation {
   async #createAgent(snapshot: AgentSnapshot, handle: string): Promise<ApiAgent> {
     const { keyId } = this.target;
     const specs = fromSnapshot(snapshot, handle, () => ({ tokenId: newTokenId(), keyId }));
-    const view = projectApiAgent(await this.#make(Agents, this.#newAgent(specs.agent, handle), handle));
-    this.#agents.push(view);
+    const agent = projectApiAgent(await this.#make(Agents, this.#newAgent(specs.agent, handle), handle));
+    this.#agents.push(agent);
     for (const { slug, spec } of specs.skills) {
-      await this.#make(AgentSkills, { ...this.#child(AgentSkills, view, slug), spec }, handle);
+      await this.#make(AgentSkills, { ...this.#child(AgentSkills, agent, slug), spec }, handle);
     }
     for (const { slug, spec } of specs.schedules) {
-      await this.#make(AgentSchedules, { ...this.#child(AgentSchedules, view, slug), spec }, handle);
+      await this.#make(AgentSchedules, { ...this.#child(AgentSchedules, agent, slug), spec }, handle);
     }
     for (const { slug, spec } of specs.triggers) {
-      await this.#make(AgentTriggers, { ...this.#child(AgentTriggers, view, slug), spec }, handle);
+      await this.#make(AgentTriggers, { ...this.#child(AgentTriggers, agent, slug), spec }, handle);
     }
-    return view;
+    return agent;
   }
 
   #newAgent(spec: Agent['spec'], handle: string): Agent {
@@ -170,7 +170,7 @@ export class Installation {
     );
     const agents = installed.map(async ({ snapshot, agent }) => {
       const key = `${agent.namespace}/${agent.name}`;
-      const until = (view: ApiAgent) => view.active !== undefined;
+      const until = (agent: ApiAgent) => agent.active !== undefined;
       return { snapshot, agent: (await this.deps.waiter.wait({ key, until, ms: ACTIVE_WAIT_MS })) ?? agent };
     });
     const [seen] = await Promise.all([Promise.all(agents), Promise.all(barriers)]);

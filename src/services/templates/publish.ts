@@ -43,8 +43,8 @@ export async function publishTemplate(deps: TemplateDeps, caller: Caller, id: st
   const known = await findOwnTemplate(deps, caller, id);
   const template = await changeTemplate(deps, caller, known, async (state) => {
     await expectValid(deps, caller, state);
-    if (!isUnchanged(state.view)) return { spec: nextVersion(deps, state.spec) };
-    return state.view.listed ? undefined : { spec: { listed: true } };
+    if (!isUnchanged(state.template)) return { spec: nextVersion(deps, state.spec) };
+    return state.template.listed ? undefined : { spec: { listed: true } };
   });
   const latest = latestOf(template);
   return {

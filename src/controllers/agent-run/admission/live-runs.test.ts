@@ -6,8 +6,8 @@ import { RecordingApi } from '../../../../test/builders/recording-api.js';
 import type { Cache, CacheChange } from '../../../kube/types.js';
 import { countLiveRuns } from '../../../run/start/backlog.js';
 import { countableRuns } from '../../../run/start/countable-runs.js';
-import { controllerRunInformer } from '../../../projections/agent-run.js';
 import type { ControllerRun } from '../../../projections/agent-run.js';
+import { controllerRunInformer } from '../../../projections/agent-run.js';
 
 function setUp() {
   const api = new RecordingApi({ clock: new FakeClock() });

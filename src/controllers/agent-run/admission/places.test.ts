@@ -140,7 +140,7 @@ describe('the reason of a run that waits', () => {
     ['AgentLimit', { box: { ...limits, running: 20 }, agent: { ...idle, running: 5 }, sessionBusy: false }],
     ['BoxLimit', { box: { ...limits, running: 20 }, agent: idle, sessionBusy: false }],
     ['InstallationLimit', { box: limits, agent: idle, sessionBusy: false }],
-  ])('%s', (reason, view) => {
-    expect(waitReason(view)).toBe(reason);
+  ])('%s', (reason, state) => {
+    expect(waitReason(state)).toBe(reason);
   });
 });

@@ -164,7 +164,7 @@ export function isBefore(a: WaitingRun, b: WaitingRun): boolean {
 }
 
 /** What one waiting run sees of the queues, after the places were given out. */
-export interface WaitingView {
+export interface QueueState {
   box: Pick<BoxQueue, 'gate' | 'running' | 'maxRunning' | 'maxRunningPerAgent'>;
   agent: Pick<AgentQueue, 'gate' | 'running'>;
   /** A run of the same session works, or an older one waits. */
@@ -172,7 +172,7 @@ export interface WaitingView {
 }
 
 /** Why a run that was not admitted waits. */
-export function waitReason({ box, agent, sessionBusy }: WaitingView): QueueReason {
+export function waitReason({ box, agent, sessionBusy }: QueueState): QueueReason {
   if (agent.gate !== undefined) return agent.gate;
   if (box.gate !== undefined) return box.gate;
   if (sessionBusy) return 'SessionBusy';
