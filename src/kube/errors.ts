@@ -114,6 +114,12 @@ export function isForbidden(error: unknown): boolean {
   return error instanceof KubeApiError && error.status === 403;
 }
 
+/** 403 on create: the namespace is being deleted, so nothing more can be made in it. */
+export function isNamespaceTerminating(error: unknown): boolean {
+  const causes = error instanceof KubeApiError ? error.details?.causes : undefined;
+  return causes?.some(({ reason }) => reason === 'NamespaceTerminating') === true;
+}
+
 const QUOTED_VALUE = /((?:Invalid|Unsupported|Duplicate) value: )("(?:[^"\\]|\\.)*"|[[{].*[\]}])/gs;
 
 /** The API server quotes what it refuses; that may be a payload or a credential, so only the kind of value stays. */

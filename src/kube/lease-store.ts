@@ -3,6 +3,7 @@ import type { LeaseRecord, LeaseStore } from '../runtime/leader-elector.js';
 import { Leases } from './core-types.js';
 import type { Lease } from './core-types.js';
 import { orUndefined } from './errors.js';
+import { microTime } from './micro-time.js';
 import type { KubeApi, ObjectRef } from './types.js';
 
 export function createLeaseStore(
@@ -48,9 +49,4 @@ function toLease(ref: Required<ObjectRef>, record: Omit<LeaseRecord, 'version'>,
       leaseTransitions: record.transitions,
     },
   };
-}
-
-/** Kubernetes' MicroTime accepts exactly six digits after the second; our times have three. */
-function microTime(time: string): string {
-  return time.replace(/\.(\d{3})Z$/, '.$1000Z');
 }

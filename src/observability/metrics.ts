@@ -6,7 +6,7 @@
 import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from 'prom-client';
 import type { ArchiveMetrics } from '../archive/metrics.js';
 import type { KubeMetrics } from '../kube/metrics.js';
-import type { ControllerMetrics, LeaderMetrics } from '../runtime/metrics.js';
+import type { ControllerMetrics, EventMetrics, LeaderMetrics } from '../runtime/metrics.js';
 
 /** A new registry with the metrics of the Node process (memory, event loop, garbage collection) in it. */
 export function createRegistry(component: string): Registry {
@@ -136,6 +136,17 @@ export function createControllerMetrics(registry: Registry): ControllerMetrics &
     activeWorkers: (controller, workers) => active.set({ controller }, workers),
     leading: (lease, isLeading) => leader.set({ lease }, isLeading ? 1 : 0),
   };
+}
+
+/** Kubernetes Events that nobody gets to see. */
+export function createEventMetrics(registry: Registry): EventMetrics {
+  const dropped = new Counter({
+    name: 'boxwright_events_dropped_total',
+    help: 'Kubernetes Events that were not written, by cause.',
+    labelNames: ['cause'],
+    registers: [registry],
+  });
+  return { dropped: (cause) => dropped.inc({ cause }) };
 }
 
 /** Calls of the archive, whether it answers, and what waits for it. */

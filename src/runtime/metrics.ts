@@ -15,3 +15,10 @@ export interface LeaderMetrics {
   /** Called with true when the lease was won and with false when it was lost or released. */
   leading(lease: string, isLeading: boolean): void;
 }
+
+/** Why an event was not written: its object or the process had too many, the write failed, or the process stopped. */
+export type EventDropCause = 'object_rate' | 'queue_full' | 'failed' | 'stopped';
+
+export interface EventMetrics {
+  dropped(cause: EventDropCause): void;
+}

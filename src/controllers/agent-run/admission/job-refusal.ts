@@ -6,6 +6,7 @@ import {
   isBadRequest,
   isForbidden,
   isInvalid,
+  isNamespaceTerminating,
   isNotFound,
 } from '../../../kube/errors.js';
 import {
@@ -31,7 +32,7 @@ export function refusalOf(error: unknown): JobRefusal {
   const message = `Kubernetes refused the Job: ${(error as Error).message}`;
   if (isDenied(error)) return { result: 'refused', reason: 'JobRefused', message };
   if (isInvalid(error)) return { result: 'invalid', message };
-  if (isNotFound(error) || isTerminating(error)) return { result: 'refused', reason: 'BoxNotReady' };
+  if (isNotFound(error) || isNamespaceTerminating(error)) return { result: 'refused', reason: 'BoxNotReady' };
   if (isForbidden(error) && saysQuotaExceeded((error as Error).message)) {
     return { result: 'refused', reason: 'NoCapacity' };
   }
@@ -64,11 +65,4 @@ export function isUnanswered(error: unknown): boolean {
 /** 500 from the admission of the Job while all else works: a webhook failed, or its patch does not fit. */
 function isInternal(error: Error): boolean {
   return error instanceof KubeApiError && saysInternalError(error.message);
-}
-
-function isTerminating(error: unknown): boolean {
-  return (
-    error instanceof KubeApiError &&
-    error.details?.causes?.some(({ reason }) => reason === 'NamespaceTerminating') === true
-  );
 }
