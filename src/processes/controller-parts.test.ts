@@ -52,6 +52,7 @@ function setUp() {
     config: ControllerConfig.parse({ releaseNamespace: 'rel', podName: 'controller-0', runImage: 'boxwright:test' }),
     clock,
     log: recordingLog().log,
+    events: { record: () => undefined },
     metrics: {
       runs: createRunMetrics(registry),
       retention: createRetentionMetrics(registry),

@@ -21,6 +21,7 @@ import { createBoxController } from '../controllers/box/controller.js';
 import { retentionLimits } from '../controllers/config.js';
 import type { ControllerConfig } from '../controllers/config.js';
 import { createConnectorCatalogController } from '../controllers/connector-catalog/controller.js';
+import { createEventController } from '../controllers/events/controller.js';
 import { createInstallationController } from '../controllers/installation/controller.js';
 import { createJobSettings } from '../controllers/job-settings.js';
 import { createProbeSettings } from '../controllers/probe-settings.js';
@@ -35,6 +36,7 @@ import { orUndefined } from '../kube/errors.js';
 import type { Cache, Informer, InformerOptions, KubeApi } from '../kube/types.js';
 import type { Logger } from '../observability/logger.js';
 import type { Clock } from '../runtime/clock.js';
+import type { EventSink } from '../runtime/event-recorder.js';
 import { exceededBacklog } from '../run/start/backlog-budget.js';
 import type { BacklogMetrics } from '../run/start/backlog-metrics.js';
 import { countLiveRuns } from '../run/start/backlog.js';
@@ -103,6 +105,8 @@ export interface ControllerPartsDependencies {
   config: ControllerConfig;
   clock: Clock;
   log: Logger;
+  /** Takes what people are to see in `kubectl describe`. */
+  events: EventSink;
   metrics: { runs: RunMetrics; retention: RetentionMetrics; schedules: ScheduleMetrics; backlog: BacklogMetrics };
   /** Absent when the installation has none. */
   archive?: ArchiveAccess | undefined;
@@ -125,8 +129,10 @@ export function createControllerParts(deps: ControllerPartsDependencies): Contro
   metrics.backlog.track(shownRuns);
   const liveRuns = new OwnRuns(shownRuns, caches.runs, clock);
   const budgets = new BudgetLedger(caches, clock);
+  const events = createEventController({ caches, clock, events: deps.events });
   const runs = createRunControllers({
     ...common,
+    onReturned: (run, why) => events.returned(run, why),
     budgets,
     archive: archive?.gate,
     tickGate: createTickGate(caches.schedules, clock),
@@ -157,6 +163,7 @@ export function createControllerParts(deps: ControllerPartsDependencies): Contro
     createBudgetController({ api, runs: caches.runs, ledger: budgets }),
     runs.runs,
     runs.admission,
+    events.part,
     createChildRunController(common),
     createConnectorCatalogController(common),
     createTemplatePartsController({ api, clock, log }),

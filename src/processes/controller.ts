@@ -10,6 +10,7 @@ import { createRunMetrics } from '../controllers/agent-run/metrics.js';
 import { createScheduleMetrics } from '../controllers/agent-schedule/metrics.js';
 import { createRetentionMetrics } from '../controllers/retention/metrics.js';
 import { createKubeApi } from '../kube/client.js';
+import { createEventWriter } from '../kube/event-writer.js';
 import { createInformer } from '../kube/informer.js';
 import { leaderOnlyWrites } from '../kube/leader-only-writes.js';
 import { loadConnection } from '../kube/kube-config.js';
@@ -22,6 +23,7 @@ import type { Logger } from '../observability/logger.js';
 import {
   createArchiveMetrics,
   createControllerMetrics,
+  createEventMetrics,
   createKubeMetrics,
   createRegistry,
 } from '../observability/metrics.js';
@@ -29,6 +31,7 @@ import { startInternalServer } from '../observability/probes.js';
 import type { InternalServer, Problem } from '../observability/probes.js';
 import { systemClock } from '../runtime/clock.js';
 import type { Clock } from '../runtime/clock.js';
+import { EventRecorder } from '../runtime/event-recorder.js';
 import { LeaderElector } from '../runtime/leader-elector.js';
 import { Manager } from '../runtime/manager.js';
 import type { Runnable } from '../runtime/manager.js';
@@ -38,6 +41,8 @@ import { createBacklogMetrics } from '../run/start/backlog-metrics.js';
 import { LeaderWork, replayable } from './leader-work.js';
 
 export const CONTROLLER_LEASE = 'boxwright-controller';
+/** What kubectl shows as the source of our events. */
+const EVENT_SOURCE = 'boxwright.dev/controller';
 
 export interface ControllerProcessDeps {
   config: ControllerConfig;
@@ -77,8 +82,15 @@ export function createControllerProcess(deps: ControllerProcessDeps): Controller
     backlog: createBacklogMetrics(registry),
   };
   const api = leaderOnlyWrites(deps.api, () => elector.isLeading());
+  const events = new EventRecorder({
+    writer: createEventWriter(api, { controller: EVENT_SOURCE, instance: config.podName }),
+    clock,
+    log,
+    metrics: createEventMetrics(registry),
+  });
+  const { archive } = deps;
   const work = new LeaderWork({
-    parts: createControllerParts({ api, caches, config, clock, log, metrics: partMetrics, archive: deps.archive }),
+    parts: createControllerParts({ api, caches, config, clock, log, events, metrics: partMetrics, archive }),
     replays,
     clock,
     log,
@@ -95,6 +107,7 @@ export function createControllerProcess(deps: ControllerProcessDeps): Controller
     onStartedLeading: () => work.start(),
     onStoppedLeading: async (why) => {
       await work.stop();
+      await events.stop();
       if (why === 'lost') deps.onLost(new Error(`the Lease ${CONTROLLER_LEASE} was lost`));
     },
   });

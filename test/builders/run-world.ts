@@ -12,7 +12,9 @@ import { createRunControllers } from '../../src/controllers/agent-run/controller
 import type { RunControllers } from '../../src/controllers/agent-run/controller.js';
 import { BudgetLedger } from '../../src/controllers/budget/ledger.js';
 import type { ControllerPart } from '../../src/controllers/common/controller-part.js';
+import { createEventController } from '../../src/controllers/events/controller.js';
 import { Folder } from '../../src/controllers/roll-up/roll-up.js';
+import type { ObjectEvent } from '../../src/runtime/event-recorder.js';
 import { isRetrySoon } from '../../src/runtime/errors.js';
 import { FakeClock } from './fake-clock.js';
 import { recordingLog } from './log.js';
@@ -21,6 +23,7 @@ import { RecordingApi } from './recording-api.js';
 import type { RecordedCall } from './recording-api.js';
 import { NAMESPACE, makeAgent, makeBox, makeWorkspace } from './run-objects.js';
 import { controllerAgentInformer } from '../../src/projections/agent.js';
+import { controllerApiKeyInformer } from '../../src/projections/api-key.js';
 import { controllerBoxInformer } from '../../src/projections/box.js';
 import { controllerJobInformer } from '../../src/projections/job.js';
 import { namespaceInformer } from '../../src/projections/managed-objects.js';
@@ -85,6 +88,8 @@ export class RunWorld {
   readonly ended: string[] = [];
   oldestWaitingSeconds = 0;
   readonly logged = recordingLog();
+  /** What people are told in `kubectl describe`. */
+  readonly events: ObjectEvent[] = [];
   /** Removed runs that wait for the archive, as the metric says. */
   archiveWaiting = 0;
   readonly #drivers: PartDriver[];
@@ -125,8 +130,14 @@ export class RunWorld {
           });
     const budgets = new BudgetLedger(caches, this.clock);
     budgets.watch();
+    const events = createEventController({
+      caches: { ...caches, apiKeys: this.api.informer(controllerApiKeyInformer) },
+      clock: this.clock,
+      events: { record: (event) => this.events.push(event) },
+    });
     this.controllers = createRunControllers({
       api: this.api,
+      onReturned: (run, why) => events.returned(run, why),
       clock: this.clock,
       log: this.logged.log,
       caches,
@@ -149,7 +160,7 @@ export class RunWorld {
         }),
     });
     const archiving = archive === undefined ? [] : [archive.part];
-    this.#drivers = [this.controllers.runs, this.controllers.admission, ...archiving].map(
+    this.#drivers = [this.controllers.runs, this.controllers.admission, events.part, ...archiving].map(
       (part) => new PartDriver(part, this.clock),
     );
   }

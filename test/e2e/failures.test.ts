@@ -23,10 +23,14 @@ describe('failures', () => {
     await tenant.remove();
   });
 
-  test('a run of an agent that does not exist ends at once', async () => {
+  test('a run of an agent that does not exist ends at once, and kubectl describe says why', async () => {
     await createRun(tenant, 'nobody', 'hello', 'no-agent');
     expect((await ended(tenant, 'no-agent')).status).toMatchObject({ phase: 'error', reason: 'AgentNotFound' });
     expect(await getObject('job', 'no-agent', tenant.namespace)).toBeUndefined();
+    await eventually('the event is there', async () => {
+      const text = await kubectlOk(['describe', 'agentrun', 'no-agent', '-n', tenant.namespace]);
+      return /Warning +AgentNotFound .* There is no Agent nobody /.test(text.split('\nEvents:')[1] ?? '');
+    });
   });
 
   test('a pod that is killed ends its run with a reason, and nothing runs twice', async () => {

@@ -306,6 +306,33 @@ describe('admission policies', () => {
       await ok(['create', 'serviceaccount', 'boxwright-runner', '-n', 'bw-own', asController]);
     });
 
+    test.each([
+      ['bw-ws-policies', true],
+      ['default', true],
+      ['others', false],
+      ['kube-system', false],
+    ])('tells events in %s: %s', async (namespace, isAllowed) => {
+      const result = await create({
+        apiVersion: 'events.k8s.io/v1',
+        kind: 'Event',
+        metadata: { name: 'told', namespace },
+        eventTime: '2026-01-01T00:00:00.000000Z',
+        reportingController: 'boxwright.dev/controller',
+        reportingInstance: 'controller-0',
+        regarding: {
+          apiVersion: 'boxwright.dev/v1alpha1',
+          kind: 'Box',
+          name: 'policies',
+          ...(namespace === 'default' ? {} : { namespace }),
+        },
+        type: 'Normal',
+        reason: 'Told',
+        note: 'told',
+        action: 'Tested',
+      });
+      expect(result).toMatchObject({ ok: isAllowed, stderr: isAllowed ? '' : expect.stringContaining('bw-') });
+    });
+
     test('does not bind the hands of anybody else', async () => {
       await ok(['create', 'rolebinding', 'view', '--clusterrole=view', '--user=x', '-n', 'others', '--as=mallory']);
     });

@@ -51,4 +51,6 @@ export interface RunDependencies {
   /** Runs of the installation that may work at once. */
   maxRunning: number;
   metrics: RunMetrics;
+  /** Told when a run lost its Job before anything was executed and its status says so. */
+  onReturned?: ((run: ControllerRun, why: { reason: string; message: string }) => void) | undefined;
 }

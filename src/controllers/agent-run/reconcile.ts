@@ -234,7 +234,8 @@ export class RunReconciler {
     this.#queue.pause(boxName, 'NoCapacity');
     this.#deps.metrics.returned();
     // One that waited for room before may be back for another cause.
-    await this.#wait(run, 'NoCapacity', signal, returnText('NoCapacity', message));
+    const why = { reason: 'NoCapacity', message: returnText('NoCapacity', message) } as const;
+    if (await this.#wait(run, why.reason, signal, why.message)) this.#deps.onReturned?.(run, why);
     if (job !== undefined && !job.deleting) await this.#writer.deleteJob(job, signal);
     return {};
   }
@@ -333,10 +334,11 @@ export class RunReconciler {
     }
   }
 
-  /** `details` take the place of what the reason says in general. */
-  async #wait(run: ControllerRun, reason: QueueReason, signal: AbortSignal, details?: string): Promise<void> {
-    if (waitsFor(run, reason, details)) return;
+  /** `details` take the place of what the reason says in general. False when the status says so already. */
+  async #wait(run: ControllerRun, reason: QueueReason, signal: AbortSignal, details?: string): Promise<boolean> {
+    if (waitsFor(run, reason, details)) return false;
     await this.#writer.queue(run, { reason, message: details ?? waitText(reason) }, signal);
+    return true;
   }
 
   /** Asks the API server whether a Job, pod or node that the cache does not show is there. */
