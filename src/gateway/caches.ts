@@ -1,7 +1,5 @@
 /** What the gateway watches, as projections; Secrets and chunks are never watched. */
-import type { KubeObject } from '../api/meta.js';
-import type { Informer, InformerOptions } from '../kube/types.js';
-import type { Problem } from '../observability/probes.js';
+import type { Informer, InformerFactory } from '../kube/types.js';
 import { agentCredentialsInformer, gatewayAgentInformer } from '../projections/agent.js';
 import type { AgentCredentials, GatewayAgent } from '../projections/agent.js';
 import { gatewayMemoryInformer } from '../projections/agent-memory.js';
@@ -18,7 +16,6 @@ import { gatewayJobInformer } from '../projections/job.js';
 import type { GatewayJob } from '../projections/job.js';
 import { gatewayRunPodInformer, peerPodInformer } from '../projections/pod.js';
 import type { GatewayRunPod, PeerPod } from '../projections/pod.js';
-import type { Runnable } from '../runtime/manager.js';
 
 export interface GatewayCaches {
   runs: Informer<GatewayRun>;
@@ -32,9 +29,6 @@ export interface GatewayCaches {
   skills: Informer<GatewaySkill>;
   gateways: Informer<PeerPod>;
 }
-
-/** Makes an informer that is not started yet. */
-export type InformerFactory = <T extends KubeObject, P>(options: InformerOptions<T, P>) => Informer<P>;
 
 export interface GatewayPodSelection {
   releaseNamespace: string;
@@ -54,28 +48,4 @@ export function createGatewayCaches(informer: InformerFactory, own: GatewayPodSe
     skills: informer(gatewaySkillInformer),
     gateways: informer(peerPodInformer(own.releaseNamespace, own.gatewaySelector)),
   };
-}
-
-/** Starts all watches; the start resolves when each has its first full list. */
-export function cachesRunnable(caches: GatewayCaches): Runnable {
-  const all = Object.values(caches) as Informer<unknown>[];
-  return {
-    name: 'caches',
-    start: async () => {
-      for (const informer of all) informer.start();
-      await Promise.all(all.map((informer) => informer.synced));
-    },
-    stop: async () => {
-      await Promise.all(all.map((informer) => informer.stop()));
-    },
-  };
-}
-
-/** Watches that are behind, for the readiness of the pod. */
-export function cacheProblems(caches: GatewayCaches): Problem[] {
-  return Object.entries(caches).flatMap(([name, informer]) =>
-    (informer as Informer<unknown>).isHealthy()
-      ? []
-      : [{ check: `informer ${name}`, message: 'the watch is behind or was never filled' }],
-  );
 }

@@ -116,3 +116,6 @@ export interface InformerOptions<T extends KubeObject, P> {
   /** Name of an index -> values of an object. */
   indexes?: Record<string, (projected: P) => readonly string[]>;
 }
+
+/** Makes an informer that is not started yet. */
+export type InformerFactory = <T extends KubeObject, P>(options: InformerOptions<T, P>) => Informer<P>;

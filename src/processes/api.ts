@@ -1,34 +1,23 @@
 /** The process `boxwright api`: composition only. MCP endpoint and trigger URLs outside, health, metrics and the write barrier inside. */
 import { createServer } from 'node:http';
 import type { Server } from 'node:http';
-import type { Registry } from 'prom-client';
 import { Agent as HttpAgent, request } from 'undici';
 import type { PostgresArchive } from '../archive/postgres-archive.js';
 import { loadConfig } from '../config/env.js';
-import { createKubeApi } from '../kube/client.js';
-import { createInformer } from '../kube/informer.js';
-import { loadConnection } from '../kube/kube-config.js';
-import { ServerClock } from '../kube/server-clock.js';
-import { createTransport } from '../kube/transport.js';
-import type { Informer, KubeApi } from '../kube/types.js';
+import type { Informer } from '../kube/types.js';
 import { createDispatcher } from '../mcp/dispatcher.js';
 import { createToolMetrics } from '../mcp/metrics.js';
 import { createRegistry as createToolRegistry } from '../mcp/registry.js';
 import { createMcpRouter } from '../mcp/router.js';
 import { createToolServices } from '../mcp/tool-services.js';
-import { createLogger } from '../observability/logger.js';
-import type { Logger } from '../observability/logger.js';
-import { createHttpMetrics, createKubeMetrics, createRegistry } from '../observability/metrics.js';
-import { closeWithin, startInternalServer } from '../observability/probes.js';
-import type { InternalServer, Problem } from '../observability/probes.js';
-import { sleep, systemClock } from '../runtime/clock.js';
-import type { Clock } from '../runtime/clock.js';
+import { createHttpMetrics } from '../observability/metrics.js';
+import { closeWithin } from '../observability/probes.js';
+import type { Problem } from '../observability/probes.js';
+import { sleep } from '../runtime/clock.js';
 import { openArchiveReader } from './archive-reader.js';
-import { Manager } from '../runtime/manager.js';
 import type { Runnable } from '../runtime/manager.js';
 import { countLiveRuns } from '../run/start/backlog.js';
 import { createApiCaches, createTriggerReader } from '../services/caches.js';
-import type { InformerFactory } from '../services/caches.js';
 import { ApiConfig } from '../services/config.js';
 import { dedupeRunName } from '../run/start/dedupe-name.js';
 import { createKeyCheck } from '../services/keys/key-check.js';
@@ -41,6 +30,15 @@ import { BARRIER_PATH, barrierRoute, createWriteBarrier, peerUrls } from '../ser
 import type { Write } from '../services/write-barrier.js';
 import { createWebhookMetrics } from '../webhook/metrics.js';
 import { createWebhookRouter } from '../webhook/router.js';
+import {
+  bootstrap,
+  cacheProblems,
+  cacheRunnables,
+  closing,
+  internalServer,
+  runGroups,
+  type ProcessBase,
+} from './bootstrap.js';
 import { createApiApp } from './api-app.js';
 import { PRODUCT_VERSION } from './version.js';
 import { peerPodInformer } from '../projections/pod.js';
@@ -60,51 +58,35 @@ const DRAIN_MS = 18_000;
 /** Runs until SIGTERM; the exit code. */
 export async function runApi(env: NodeJS.ProcessEnv): Promise<number> {
   const config = loadConfig(ApiConfig, env);
-  const log = createLogger('api', config.logLevel);
-  const clock = new ServerClock(systemClock);
-  const registry = createRegistry('api');
-  const metrics = createKubeMetrics(registry);
-  const connection = await loadConnection({ clock, env });
-  const transport = createTransport(connection, { clock, serverTime: clock, metrics, userAgent: 'boxwright-api' });
-  const archive = openArchiveReader(config.archiveUrl, { log, clock, registry });
-  const core: Core = { config, log, clock, registry, api: createKubeApi(transport), archive };
-  const create: InformerFactory = (options) =>
-    createInformer(transport, options, { clock, log, metrics, resyncMs: config.resyncSeconds * 1000 });
-  const mirrors = createMirrors(core, create);
-
-  const manager = new Manager({ log, clock });
-  manager.addGroup('internal', [internalServer(core, mirrors)]);
-  manager.addGroup('mirrors', mirrorRunnables(mirrors));
-  manager.addGroup('public', [publicServer(core, mirrors)]);
-  const code = await manager.run();
-  await archive?.close();
-  await transport.close();
-  return code;
+  const { base, manager } = await bootstrap('api', config, env);
+  const archive = openArchiveReader(config.archiveUrl, base);
+  const core: Core = { ...base, config, archive };
+  const followers = createFollowers(core);
+  return runGroups(manager, [
+    { name: 'archive', runnables: [closing('archive', () => archive?.close())] },
+    { name: 'probes', runnables: [probes(core, followers)] },
+    { name: 'caches', runnables: followerRunnables(followers) },
+    { name: 'public', runnables: [publicServer(core, followers)] },
+  ]);
 }
 
 /** What every part of the process needs. */
-interface Core {
+interface Core extends ProcessBase {
   config: ApiConfig;
-  log: Logger;
-  clock: Clock;
-  registry: Registry;
-  api: KubeApi;
   /** Absent when the installation has none. */
   archive: PostgresArchive | undefined;
 }
 
 /** Everything that follows the cluster. */
-type Mirrors = ReturnType<typeof createMirrors>;
+type Followers = ReturnType<typeof createFollowers>;
 
-function createMirrors(core: Core, create: InformerFactory) {
-  const { clock, log, api, config } = core;
-  const caches = createApiCaches(create);
-  const pods = create(
+function createFollowers({ clock, log, api, config, informer }: Core) {
+  const caches = createApiCaches(informer);
+  const pods = informer(
     peerPodInformer(config.releaseNamespace, 'app.kubernetes.io/name=boxwright,app.kubernetes.io/component=api'),
   );
   return {
     caches,
-    byKind: new Map<string, Informer<unknown>>(Object.entries(caches)),
     pods,
     keyring: createKeyringReader({ api, clock, log, namespace: config.releaseNamespace }),
     keyUsage: createKeyUsage({ api, clock, log }),
@@ -114,17 +96,9 @@ function createMirrors(core: Core, create: InformerFactory) {
   };
 }
 
-function mirrorRunnables({ byKind, pods, keyring, keyUsage }: Mirrors): Runnable[] {
-  const informers = [...byKind, ['Pod', pods] as const];
+function followerRunnables({ caches, pods, keyring, keyUsage }: Followers): Runnable[] {
   return [
-    ...informers.map(([kind, informer]) => ({
-      name: `informer ${kind}`,
-      start: async () => {
-        informer.start();
-        await informer.synced;
-      },
-      stop: () => informer.stop(),
-    })),
+    ...cacheRunnables({ ...caches, Pod: pods }),
     background('keyring', (signal) => keyring.run(signal)),
     background('use of API keys', (signal) => keyUsage.run(signal)),
   ];
@@ -147,48 +121,33 @@ function background(name: string, run: (signal: AbortSignal) => Promise<void>): 
 }
 
 /** Health, metrics and the other side of the write barrier. */
-function internalServer(core: Core, mirrors: Mirrors): Runnable {
-  let server: InternalServer | undefined;
-  const { clock, config, registry, log } = core;
-  return {
-    name: 'internal server',
-    start: async (signal) => {
-      server = await startInternalServer({
-        port: config.internalPort,
-        registry,
-        clock,
-        logger: log,
-        live: () => [],
-        ready: () => [...(signal.aborted ? [STOPPING] : []), ...problemsOf(mirrors)],
-        routes: { [BARRIER_PATH]: barrierRoute(mirrors.byKind, clock) },
-      });
-    },
-    stop: async () => server?.stop(),
-  };
+function probes(core: Core, followers: Followers): Runnable {
+  const routes = { [BARRIER_PATH]: barrierRoute(byKind(followers), core.clock) };
+  return internalServer({ ...core, port: core.config.internalPort, problems: () => problemsOf(followers), routes });
 }
 
-const STOPPING: Problem = { check: 'process', message: 'is stopping' };
+function byKind({ caches }: Followers): ReadonlyMap<string, Informer<unknown>> {
+  return new Map<string, Informer<unknown>>(Object.entries(caches));
+}
 
 /** Why this pod must not take calls: its view of the cluster is not there yet, or is behind. */
-function problemsOf({ byKind, keyring }: Mirrors): Problem[] {
-  const behind = [...byKind]
-    .filter(([, informer]) => !informer.isHealthy())
-    .map(([kind]) => ({ check: `informer ${kind}`, message: 'has no current view of the cluster' }));
+function problemsOf({ caches, keyring }: Followers): Problem[] {
+  const behind = cacheProblems({ ...caches });
   if (keyring.keyring !== undefined) return behind;
   return [...behind, { check: 'keyring', message: 'has not been read; the controller creates its Secret' }];
 }
 
 /** MCP endpoint and trigger URLs. */
-function publicServer(core: Core, mirrors: Mirrors): Runnable {
-  const server = createServer(createPublicApp(core, mirrors));
+function publicServer(core: Core, followers: Followers): Runnable {
+  const server = createServer(createPublicApp(core, followers));
   server.keepAliveTimeout = KEEP_ALIVE_MS;
   server.requestTimeout = REQUEST_MS;
   return {
     name: 'public server',
     start: () => listen(server, core.config.apiPort),
     stop: async () => {
-      mirrors.runWaiter.stop();
-      mirrors.agentWaiter.stop();
+      followers.runWaiter.stop();
+      followers.agentWaiter.stop();
       await sleep(core.clock, LEAVE_SERVICE_MS);
       await closeWithin(server, DRAIN_MS, core.clock);
     },
@@ -205,8 +164,8 @@ function listen(server: Server, port: number): Promise<void> {
   });
 }
 
-function createPublicApp({ config, log, clock, registry, api, archive }: Core, mirrors: Mirrors) {
-  const { caches, keyring, keyUsage, liveRuns, agentWaiter, runWaiter } = mirrors;
+function createPublicApp({ config, log, clock, registry, api, archive }: Core, followers: Followers) {
+  const { caches, keyring, keyUsage, liveRuns, agentWaiter, runWaiter } = followers;
   const http = createHttpMetrics(registry);
   const services = createToolServices({
     caches,
@@ -219,8 +178,8 @@ function createPublicApp({ config, log, clock, registry, api, archive }: Core, m
     publicUrl: config.publicUrl,
     keyring: () => keyring.keyring,
     barrier: createWriteBarrier({
-      informers: mirrors.byKind,
-      peers: () => peerUrls(mirrors.pods, config.podUid),
+      informers: byKind(followers),
+      peers: () => peerUrls(followers.pods, config.podUid),
       post: createPost(),
       clock,
     }),

@@ -10,9 +10,9 @@ const CONNECTIONS = 4;
 /** Undefined without a URL. Connects when it is first used. */
 export function openArchiveReader(
   url: string | undefined,
-  { registry, ...deps }: { log: Logger; clock: Clock; registry: Registry },
+  { registry, log, clock }: { log: Logger; clock: Clock; registry: Registry },
 ): PostgresArchive | undefined {
   if (url === undefined) return undefined;
   const metrics = createArchiveMetrics(registry);
-  return PostgresArchive.open({ url, metrics, connections: CONNECTIONS, makesTables: false, ...deps });
+  return PostgresArchive.open({ url, metrics, connections: CONNECTIONS, makesTables: false, log, clock });
 }

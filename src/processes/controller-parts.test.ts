@@ -14,10 +14,9 @@ import { createRunMetrics } from '../controllers/agent-run/metrics.js';
 import { createScheduleMetrics } from '../controllers/agent-schedule/metrics.js';
 import { ControllerConfig } from '../controllers/config.js';
 import { createRetentionMetrics } from '../controllers/retention/metrics.js';
-import type { InformerOptions } from '../kube/types.js';
+import type { InformerFactory, InformerOptions } from '../kube/types.js';
 import { createBacklogMetrics } from '../run/start/backlog-metrics.js';
 import { createControllerCaches, createControllerParts } from './controller-parts.js';
-import type { InformerFactory } from './controller-parts.js';
 
 const CREATED = Date.parse('2026-05-01T12:00:00Z');
 const TICK = Date.parse('2026-05-02T09:00:00Z');

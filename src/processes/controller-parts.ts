@@ -1,6 +1,5 @@
 /** All controllers of the installation, wired to one set of informers. */
 import { Boxes } from '../api/v1alpha1/box.js';
-import type { KubeObject } from '../api/meta.js';
 import { createChildRunController } from '../controllers/agent-run/execution/children.js';
 import { createRunControllers } from '../controllers/agent-run/controller.js';
 import type { RunMetrics } from '../controllers/agent-run/metrics.js';
@@ -33,7 +32,7 @@ import { createTotalsController } from '../controllers/roll-up/controller.js';
 import { Folder } from '../controllers/roll-up/roll-up.js';
 import { createWorkspaceController } from '../controllers/workspace/controller.js';
 import { orUndefined } from '../kube/errors.js';
-import type { Cache, Informer, InformerOptions, KubeApi } from '../kube/types.js';
+import type { Cache, InformerFactory, KubeApi } from '../kube/types.js';
 import type { Logger } from '../observability/logger.js';
 import type { Clock } from '../runtime/clock.js';
 import type { EventSink } from '../runtime/event-recorder.js';
@@ -65,8 +64,6 @@ import { storageClassInformer } from '../projections/storage-class.js';
 import { volumeClaimInformer } from '../projections/volume-claim.js';
 import { controllerWorkspaceInformer } from '../projections/workspace.js';
 import { controllerRunInformer } from '../projections/agent-run.js';
-
-export type InformerFactory = <T extends KubeObject, P>(options: InformerOptions<T, P>) => Informer<P>;
 
 export type ControllerCaches = ReturnType<typeof createControllerCaches>;
 

@@ -2,41 +2,32 @@
  * The process `boxwright controller`: composition only. Every replica keeps the caches warm; the one that holds the Lease
  * runs all controllers. Who loses the Lease ends: a clean start is simpler than a clean retreat.
  */
-import type { Registry } from 'prom-client';
 import { PostgresArchive } from '../archive/postgres-archive.js';
 import { loadConfig } from '../config/env.js';
 import { ControllerConfig } from '../controllers/config.js';
 import { createRunMetrics } from '../controllers/agent-run/metrics.js';
 import { createScheduleMetrics } from '../controllers/agent-schedule/metrics.js';
 import { createRetentionMetrics } from '../controllers/retention/metrics.js';
-import { createKubeApi } from '../kube/client.js';
 import { createEventWriter } from '../kube/event-writer.js';
-import { createInformer } from '../kube/informer.js';
 import { leaderOnlyWrites } from '../kube/leader-only-writes.js';
-import { loadConnection } from '../kube/kube-config.js';
 import { createLeaseStore } from '../kube/lease-store.js';
-import { ServerClock } from '../kube/server-clock.js';
-import { createTransport } from '../kube/transport.js';
-import type { Informer, KubeApi } from '../kube/types.js';
-import { createLogger } from '../observability/logger.js';
-import type { Logger } from '../observability/logger.js';
-import {
-  createArchiveMetrics,
-  createControllerMetrics,
-  createEventMetrics,
-  createKubeMetrics,
-  createRegistry,
-} from '../observability/metrics.js';
-import { startInternalServer } from '../observability/probes.js';
-import type { InternalServer, Problem } from '../observability/probes.js';
-import { systemClock } from '../runtime/clock.js';
+import type { KubeApi } from '../kube/types.js';
+import { createArchiveMetrics, createControllerMetrics, createEventMetrics } from '../observability/metrics.js';
 import type { Clock } from '../runtime/clock.js';
 import { EventRecorder } from '../runtime/event-recorder.js';
 import { LeaderElector } from '../runtime/leader-elector.js';
-import { Manager } from '../runtime/manager.js';
 import type { Runnable } from '../runtime/manager.js';
+import {
+  bootstrap,
+  cacheProblems,
+  cacheRunnables,
+  internalServer,
+  runGroups,
+  type ProcessBase,
+  type RunnableGroup,
+} from './bootstrap.js';
 import { createControllerCaches, createControllerParts } from './controller-parts.js';
-import type { ArchiveAccess, ControllerCaches, InformerFactory } from './controller-parts.js';
+import type { ArchiveAccess, ControllerCaches } from './controller-parts.js';
 import { createBacklogMetrics } from '../run/start/backlog-metrics.js';
 import { LeaderWork, replayable } from './leader-work.js';
 
@@ -44,15 +35,10 @@ export const CONTROLLER_LEASE = 'boxwright-controller';
 /** What kubectl shows as the source of our events. */
 const EVENT_SOURCE = 'boxwright.dev/controller';
 
-export interface ControllerProcessDeps {
+export interface ControllerProcessDeps extends ProcessBase {
   config: ControllerConfig;
-  api: KubeApi;
   /** For the Lease alone, on a connection of its own: a busy leader must not wait behind its own calls. Absent = `api`. */
   leaseApi?: KubeApi;
-  informer: InformerFactory;
-  clock: Clock;
-  registry: Registry;
-  log: Logger;
   /** Absent when the installation has none. */
   archive?: ArchiveAccess | undefined;
   /** The Lease is lost: the process has to end. */
@@ -61,7 +47,7 @@ export interface ControllerProcessDeps {
 
 export interface ControllerProcess {
   /** In the order of their start; they stop in the reverse order. */
-  groups: { name: string; runnables: Runnable[] }[];
+  groups: RunnableGroup[];
   isLeading: () => boolean;
 }
 
@@ -113,8 +99,8 @@ export function createControllerProcess(deps: ControllerProcessDeps): Controller
   });
   return {
     groups: [
-      { name: 'probes', runnables: [internalServer(deps, caches)] },
-      { name: 'caches', runnables: cacheRunnables(caches) },
+      { name: 'probes', runnables: [probes(deps, caches)] },
+      { name: 'caches', runnables: cacheRunnables({ ...caches }) },
       { name: 'leader', runnables: [{ name: 'elector', start: () => elector.start(), stop: () => elector.stop() }] },
     ],
     isLeading: () => elector.isLeading(),
@@ -127,78 +113,25 @@ function leaseTimes(seconds: number) {
   return { leaseDurationMs, renewDeadlineMs: (leaseDurationMs * 2) / 3, retryPeriodMs: (leaseDurationMs * 2) / 15 };
 }
 
-function cacheRunnables(caches: ControllerCaches): Runnable[] {
-  return Object.entries(caches).map(([name, informer]: [string, Informer<unknown>]) => ({
-    name: `informer ${name}`,
-    start: async () => {
-      informer.start();
-      await informer.synced;
-    },
-    stop: () => informer.stop(),
-  }));
-}
-
 /** A replica that waits is ready as well: it is there to take over. */
-function cacheProblems(caches: ControllerCaches): Problem[] {
-  return Object.entries(caches)
-    .filter(([, informer]) => !informer.isHealthy())
-    .map(([name]) => ({ check: `informer ${name}`, message: 'has no current view of the cluster' }));
-}
-
-function internalServer({ config, registry, clock, log }: ControllerProcessDeps, caches: ControllerCaches): Runnable {
-  let server: InternalServer | undefined;
-  return {
-    name: 'internal server',
-    start: async () => {
-      server = await startInternalServer({
-        port: config.internalPort,
-        registry,
-        live: () => [],
-        ready: () => cacheProblems(caches),
-        logger: log,
-        clock,
-      });
-    },
-    stop: async () => server?.stop(),
-  };
+function probes(deps: ControllerProcessDeps, caches: ControllerCaches): Runnable {
+  return internalServer({ ...deps, port: deps.config.internalPort, problems: () => cacheProblems({ ...caches }) });
 }
 
 /** Runs until SIGTERM or until the Lease is lost; resolves with the exit code. */
 export async function runController(env: Readonly<Record<string, string | undefined>>): Promise<number> {
   const config = loadConfig(ControllerConfig, env);
-  const clock = new ServerClock(systemClock);
-  const log = createLogger('controller', config.logLevel);
-  const registry = createRegistry('controller');
-  const metrics = createKubeMetrics(registry);
-  const connection = await loadConnection({
-    clock,
-    env: { ...env },
-    ...(config.kubeconfig === undefined ? {} : { kubeconfig: config.kubeconfig }),
-  });
-  const options = { clock, serverTime: clock, userAgent: 'boxwright-controller', metrics };
-  const transport = createTransport(connection, options);
-  const leaseTransport = createTransport(connection, { ...options, connections: 1 });
-  const manager = new Manager({ log, clock });
-  const archive = openArchive({ config, clock, log, registry });
+  const { base, manager, openApi } = await bootstrap('controller', config, env);
+  const archive = openArchive(config, base);
   const { groups } = createControllerProcess({
+    ...base,
     config,
-    api: createKubeApi(transport),
-    leaseApi: createKubeApi(leaseTransport),
-    informer: (options) =>
-      createInformer(transport, options, { clock, log, metrics, resyncMs: config.resyncSeconds * 1000 }),
-    clock,
-    registry,
-    log,
+    leaseApi: openApi(1),
     archive,
     onLost: (error) => manager.fail(error),
   });
-  if (archive !== undefined) {
-    manager.addGroup('archive', [archiveRunnable(archive.store, clock)]);
-  }
-  const closeTransports = async () => void (await Promise.all([transport.close(), leaseTransport.close()]));
-  manager.addGroup('transport', [{ name: 'transport', start: () => undefined, stop: closeTransports }]);
-  for (const group of groups) manager.addGroup(group.name, group.runnables);
-  return await manager.run();
+  const tables = archive === undefined ? [] : [archiveRunnable(archive.store, base.clock)];
+  return runGroups(manager, [{ name: 'archive', runnables: tables }, ...groups]);
 }
 
 /** Makes the tables in the background, so that API and gateway can read before the first run is stored. */
@@ -217,16 +150,11 @@ function archiveRunnable(store: PostgresArchive, clock: Clock): Runnable {
 /** More connections than the part that archives has workers: agents purge theirs beside it. */
 const ARCHIVE_CONNECTIONS = 6;
 
-function openArchive({
-  config,
-  clock,
-  log,
-  registry,
-}: Pick<ControllerProcessDeps, 'config' | 'clock' | 'log' | 'registry'>) {
-  if (config.archiveUrl === undefined) return undefined;
+function openArchive({ archiveUrl: url }: ControllerConfig, { clock, log, registry }: ProcessBase) {
+  if (url === undefined) return undefined;
   const metrics = createArchiveMetrics(registry);
   const store = PostgresArchive.open({
-    url: config.archiveUrl,
+    url,
     clock,
     log,
     metrics,

@@ -1,15 +1,8 @@
 /** The process `boxwright gateway`: composition only. Runs call its TLS port; health and metrics are inside. */
-import type { Registry } from 'prom-client';
 import type { Dispatcher } from 'undici';
 import type { PostgresArchive } from '../archive/postgres-archive.js';
 import { loadConfig } from '../config/env.js';
-import {
-  cacheProblems,
-  cachesRunnable,
-  createGatewayCaches,
-  type GatewayCaches,
-  type InformerFactory,
-} from '../gateway/caches.js';
+import { createGatewayCaches, type GatewayCaches } from '../gateway/caches.js';
 import { CachedReads } from '../gateway/cached-reads.js';
 import { GatewayConfig } from '../gateway/config.js';
 import { createSecretNames } from '../gateway/credentials/secret-names.js';
@@ -28,24 +21,26 @@ import {
 } from '../gateway/providers/model-access.js';
 import { createProviderStatus } from '../gateway/providers/provider-status.js';
 import { ProviderClient } from '../gateway/providers/provider-client.js';
-import { createKubeApi } from '../kube/client.js';
 import { Secrets } from '../kube/core-types.js';
-import { createInformer } from '../kube/informer.js';
-import { loadConnection } from '../kube/kube-config.js';
-import { ServerClock } from '../kube/server-clock.js';
-import { createTransport } from '../kube/transport.js';
-import type { KubeApi } from '../kube/types.js';
 import { systemResolve } from '../net/dial.js';
 import { operatorAddresses, publicAddresses } from '../net/public-address.js';
 import { WebClient } from '../net/web-client.js';
-import { createLogger, type Logger } from '../observability/logger.js';
-import { createHttpMetrics, createKubeMetrics, createRegistry } from '../observability/metrics.js';
-import { startInternalServer, type InternalServer, type Problem } from '../observability/probes.js';
-import { systemClock, type Clock } from '../runtime/clock.js';
-import { Manager, type Runnable } from '../runtime/manager.js';
+import { createHttpMetrics } from '../observability/metrics.js';
+import type { Problem } from '../observability/probes.js';
+import type { Runnable } from '../runtime/manager.js';
 import { openArchiveReader } from './archive-reader.js';
+import {
+  bootstrap,
+  cacheProblems,
+  cacheRunnables,
+  closing,
+  internalServer,
+  runGroups,
+  type ProcessBase,
+  type RunnableGroup,
+} from './bootstrap.js';
 
-export interface GatewayProcessDeps {
+export interface GatewayProcessDeps extends ProcessBase {
   config: Pick<
     GatewayConfig,
     | 'releaseNamespace'
@@ -60,18 +55,13 @@ export interface GatewayProcessDeps {
     | 'maxFinishedRuns'
   > &
     ModelSettings;
-  api: KubeApi;
   /** Absent when the installation has none. */
   archive?: PostgresArchive | undefined;
-  informer: InformerFactory;
-  clock: Clock;
-  registry: Registry;
-  log: Logger;
 }
 
 export interface GatewayProcess {
   /** In the order of their start; they stop in the reverse order. */
-  groups: { name: string; runnables: Runnable[] }[];
+  groups: RunnableGroup[];
   server: GatewayServer;
   /** Why the pod is not ready; empty = ready. */
   problems: () => Problem[];
@@ -108,25 +98,19 @@ export function createGatewayProcess(deps: GatewayProcessDeps): GatewayProcess {
     draining = true;
     return gateway.watch.flush();
   };
-  const problems = () => [...cacheProblems(caches), ...serverProblems(server)];
+  const problems = () => [...cacheProblems({ ...caches }), ...serverProblems(server)];
   return {
     groups: [
       {
         name: 'connections',
-        runnables: [
-          { name: 'vendors', start: () => undefined, stop: () => dispatcher.destroy() },
-          { name: 'MCP servers', start: () => undefined, stop: () => web.close() },
-        ],
+        runnables: [closing('providers', () => dispatcher.destroy()), closing('MCP servers', () => web.close())],
       },
-      {
-        name: 'archive',
-        runnables: [{ name: 'archive', start: () => undefined, stop: async () => deps.archive?.close() }],
-      },
-      { name: 'probes', runnables: [internalServer(deps, problems)] },
-      { name: 'caches', runnables: [cachesRunnable(caches)] },
+      { name: 'archive', runnables: [closing('archive', () => deps.archive?.close())] },
+      { name: 'probes', runnables: [internalServer({ ...deps, port: config.internalPort, problems })] },
+      { name: 'caches', runnables: cacheRunnables({ ...caches }) },
       { name: 'runs', runnables: [gateway.watch, ...tellers(deps, caches, dispatcher)] },
       { name: 'server', runnables: [server] },
-      { name: 'drain', runnables: [{ name: 'drain', start: () => undefined, stop: drain }] },
+      { name: 'drain', runnables: [closing('drain', drain)] },
     ],
     server,
     problems,
@@ -166,55 +150,10 @@ function addressOf({ podIp, port }: Pick<GatewayConfig, 'podIp' | 'port'>): stri
   return podIp.includes(':') ? `[${podIp}]:${port}` : `${podIp}:${port}`;
 }
 
-function internalServer(deps: GatewayProcessDeps, ready: () => Problem[]): Runnable {
-  const { registry, clock, log: logger } = deps;
-  let server: InternalServer | undefined;
-  return {
-    name: 'internal server',
-    start: async () => {
-      server = await startInternalServer({
-        port: deps.config.internalPort,
-        registry,
-        live: () => [],
-        ready,
-        logger,
-        clock,
-      });
-    },
-    stop: async () => server?.stop(),
-  };
-}
-
 /** Runs until SIGTERM; resolves with the exit code. */
 export async function runGateway(env: Readonly<Record<string, string | undefined>>): Promise<number> {
   const config = loadConfig(GatewayConfig, env);
-  const clock = new ServerClock(systemClock);
-  const log = createLogger('gateway', config.logLevel);
-  const registry = createRegistry('gateway');
-  const kubeMetrics = createKubeMetrics(registry);
-  const connection = await loadConnection({
-    clock,
-    env: { ...env },
-    ...(config.kubeconfig === undefined ? {} : { kubeconfig: config.kubeconfig }),
-  });
-  const transport = createTransport(connection, {
-    clock,
-    serverTime: clock,
-    userAgent: 'boxwright-gateway',
-    metrics: kubeMetrics,
-  });
-  const { groups } = createGatewayProcess({
-    config,
-    api: createKubeApi(transport),
-    archive: openArchiveReader(config.archiveUrl, { log, clock, registry }),
-    informer: (options) =>
-      createInformer(transport, options, { clock, log, metrics: kubeMetrics, resyncMs: config.resyncSeconds * 1000 }),
-    clock,
-    registry,
-    log,
-  });
-  const manager = new Manager({ log, clock });
-  manager.addGroup('transport', [{ name: 'transport', start: () => undefined, stop: () => transport.close() }]);
-  for (const group of groups) manager.addGroup(group.name, group.runnables);
-  return manager.run();
+  const { base, manager } = await bootstrap('gateway', config, env);
+  const archive = openArchiveReader(config.archiveUrl, base);
+  return runGroups(manager, createGatewayProcess({ ...base, config, archive }).groups);
 }

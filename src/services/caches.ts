@@ -3,14 +3,13 @@
  * the few live reads (a watch that is behind, an id that is not there) stand here too and say so.
  */
 import { isInstalled } from '../api/installing.js';
-import type { KubeObject } from '../api/meta.js';
 import { boxNamespace, childName } from '../api/names.js';
 import type { AgentRef } from '../api/names.js';
 import { AgentTriggers } from '../api/v1alpha1/agent-trigger.js';
 import type { TriggerMethod } from '../api/v1alpha1/agent-trigger.js';
 import { Agents } from '../api/v1alpha1/agent.js';
 import { orUndefined } from '../kube/errors.js';
-import type { Cache, Informer, InformerOptions, KubeApi } from '../kube/types.js';
+import type { Cache, Informer, InformerFactory, KubeApi } from '../kube/types.js';
 import { apiAgentInformer, projectApiAgent } from '../projections/agent.js';
 import type { ApiAgent } from '../projections/agent.js';
 import { apiMemoryInformer } from '../projections/agent-memory.js';
@@ -50,8 +49,6 @@ export interface ApiCaches {
   AgentTemplate: Informer<TemplateProjection>;
 }
 export type CachedKind = keyof ApiCaches;
-
-export type InformerFactory = <T extends KubeObject, P>(options: InformerOptions<T, P>) => Informer<P>;
 
 /** Builds all informers; the caller starts and stops them. */
 export function createApiCaches(create: InformerFactory): ApiCaches {
