@@ -8,7 +8,7 @@ import type { Box } from '../../api/v1alpha1/box.js';
 import { READY } from '../common/ready.js';
 import { mustWait, volumeOf } from '../workspace-volume/plan.js';
 import type { VolumePlan } from '../workspace-volume/plan.js';
-import type { Gate } from './admission/places.js';
+import type { Gate } from './admission/fair-shares.js';
 import type { RunCaches, RunDependencies } from './dependencies.js';
 import type { QueueFacts, QueuedRun } from './admission/run-queue.js';
 import { sessionKeyOf } from '../../run/session/key.js';

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { FakeClock } from '../../../../test/builders/fake-clock.js';
-import type { Gate } from './places.js';
+import type { Gate } from './fair-shares.js';
 import { BOX_PAUSE_MS, RunQueue } from './run-queue.js';
 import type { QueuedRun } from './run-queue.js';
 
@@ -50,7 +50,7 @@ describe('the queue of runs', () => {
     queue.update('r2', run('r2'));
     queue.admitNext();
     queue.update('r1', run('r1', { working: true }));
-    expect(queue.isAdmitted('r1', 'uid-r1')).toBe(false);
+    expect(queue.hasReservation('r1', 'uid-r1')).toBe(false);
     expect(queue.admitNext()).toEqual([]);
     queue.update('r1', undefined);
     expect(queue.admitNext()).toEqual(['r2']);
@@ -62,7 +62,7 @@ describe('the queue of runs', () => {
     queue.update('r2', run('r2'));
     queue.update('child', run('child', { exempt: true, agent: 'y' }));
     expect(queue.admitNext()).toEqual(['child']);
-    expect(queue.isAdmitted('child', 'uid-child')).toBe(true);
+    expect(queue.hasReservation('child', 'uid-child')).toBe(true);
     expect(queue.counts('a')).toEqual({ running: 2, queued: 1 });
     queue.update('r1', undefined);
     expect(queue.admitNext()).toEqual(['r2']);
@@ -79,7 +79,7 @@ describe('the queue of runs', () => {
     expect(queue.reasonFor('child')).toBe('SessionBusy');
     queue.update('busy', undefined);
     expect(queue.admitNext()).toEqual(['child']);
-    queue.giveBack('child');
+    queue.release('child');
     expect(queue.counts('a')).toEqual({ running: 1, queued: 1 });
   });
 
@@ -100,7 +100,7 @@ describe('the queue of runs', () => {
     queue.update('r1', run('r1'));
     queue.admitNext();
     queue.update('r1', run('r1', { uid: 'another' }));
-    expect(queue.isAdmitted('r1', 'another')).toBe(false);
+    expect(queue.hasReservation('r1', 'another')).toBe(false);
     expect(queue.counts('a')).toEqual({ running: 0, queued: 1 });
   });
 
@@ -178,7 +178,7 @@ describe('whatever comes and goes', () => {
             queue.update(name, undefined);
           } else if (event === 'seen' && working.has(name)) queue.update(name, { ...made, working: true });
           else if (!working.has(name) || event === 'lag') {
-            if (working.has(name) && !queue.isAdmitted(name, made.uid)) continue;
+            if (working.has(name) && !queue.hasReservation(name, made.uid)) continue;
             known.set(name, made);
             queue.update(name, made);
           }

@@ -1,12 +1,12 @@
 /**
- * The runs that wait and work, kept up to date from cache events, and the decisions of admission.ts made on them.
- * Memory only: after a restart it is built again from runs and Jobs. An admission counts as a working run at once, before
- * the informer shows its Job, so that no limit is ever overrun by a lagging cache.
+ * The runs that wait and work, kept up to date from cache events, and the decisions of fair-shares.ts made on them.
+ * Memory only: after a restart it is built again from runs and Jobs. A reservation counts as a working run at once, before
+ * the informer shows its Job, so that a lagging cache never lets more runs start than a limit allows.
  */
 import type { QueueReason } from '../../../run/reasons.js';
 import type { Clock } from '../../../runtime/clock.js';
-import { admit, isBefore, waitReason } from './places.js';
-import type { AgentQueue, BoxQueue, Gate, Turn, WaitingRun } from './places.js';
+import { admit, isBefore, waitReason } from './fair-shares.js';
+import type { AgentQueue, BoxQueue, Gate, Turn, WaitingRun } from './fair-shares.js';
 
 export interface QueuedRun extends WaitingRun {
   uid: string;
@@ -34,7 +34,7 @@ export interface RunQueueOptions {
   clock: Pick<Clock, 'monotonic'>;
 }
 
-interface Assumption {
+interface Reservation {
   uid: string;
   /** On the monotonic clock. */
   until: number;
@@ -49,8 +49,8 @@ interface AgentState {
 
 /** After a sign that a Box cannot take runs its admissions pause for this long; each new sign starts the time again. */
 export const BOX_PAUSE_MS = 30_000;
-/** An admission whose Job has not shown up by then is taken back; the Job's name makes a second try harmless. */
-const ASSUMED_MS = 60_000;
+/** A reservation whose Job has not shown up by then ends; the Job's name makes a second try harmless. */
+const RESERVED_MS = 60_000;
 
 export class RunQueue {
   readonly #options: RunQueueOptions;
@@ -60,7 +60,7 @@ export class RunQueue {
   readonly #busy = new Map<string, number>();
   /** Runs that need no place, waiting or working. */
   readonly #exempt = new Map<string, QueuedRun>();
-  readonly #assumed = new Map<string, Assumption>();
+  readonly #reservations = new Map<string, Reservation>();
   readonly #pauses = new Map<string, { gate: Gate; until: number }>();
   readonly #listeners = new Set<(box: string) => void>();
   #running = 0;
@@ -72,11 +72,11 @@ export class RunQueue {
 
   /** A run as the caches show it now; undefined when it is gone, has ended or will not be started. */
   update(key: string, run: QueuedRun | undefined): void {
-    const assumed = this.#assumed.get(key);
-    if (assumed !== undefined && (run === undefined || run.working || run.uid !== assumed.uid)) {
-      this.#assumed.delete(key);
+    const reservation = this.#reservations.get(key);
+    if (reservation !== undefined && (run === undefined || run.working || run.uid !== reservation.uid)) {
+      this.#reservations.delete(key);
     }
-    const next = run === undefined || !this.#assumed.has(key) ? run : { ...run, working: true };
+    const next = run === undefined || !this.#reservations.has(key) ? run : { ...run, working: true };
     const known = this.#runs.get(key);
     if (known !== undefined && next !== undefined && isSame(known, next)) return;
     if (known !== undefined) this.#take(known);
@@ -90,9 +90,9 @@ export class RunQueue {
     return () => this.#listeners.delete(listener);
   }
 
-  /** Gives out the free places and returns the keys of runs that were admitted now. */
+  /** Reserves the free places and returns the keys of the runs that got one now. */
   admitNext(): string[] {
-    this.#dropOldAssumptions();
+    this.#dropExpired();
     const exempt = this.#admitExempt();
     const result = admit({
       running: this.#running,
@@ -102,28 +102,28 @@ export class RunQueue {
       turn: this.#turn,
     });
     this.#turn = result.turn;
-    for (const { key } of result.admitted) this.#assume(key);
+    for (const { key } of result.admitted) this.#reserve(key);
     return [...exempt, ...result.admitted.map(({ key }) => key)];
   }
 
-  /** Whether the run was given a place and its Job is not seen yet. */
-  isAdmitted(key: string, uid: string): boolean {
-    return this.#assumed.get(key)?.uid === uid;
+  /** Whether a place is reserved for the run, whose Job is not seen yet. */
+  hasReservation(key: string, uid: string): boolean {
+    return this.#reservations.get(key)?.uid === uid;
   }
 
   /** Notes that the Job of an admitted run is there, so that nobody creates it again before the cache shows it. */
   jobCreated(key: string): void {
-    const assumed = this.#assumed.get(key);
-    if (assumed !== undefined) assumed.created = true;
+    const reservation = this.#reservations.get(key);
+    if (reservation !== undefined) reservation.created = true;
   }
 
   isJobCreated(key: string): boolean {
-    return this.#assumed.get(key)?.created === true;
+    return this.#reservations.get(key)?.created === true;
   }
 
-  /** Takes a place back: the Job could not be created. */
-  giveBack(key: string): void {
-    this.#assumed.delete(key);
+  /** Ends a reservation: the Job could not be created. */
+  release(key: string): void {
+    this.#reservations.delete(key);
     const run = this.#runs.get(key);
     if (run !== undefined) this.update(key, { ...run, working: false });
   }
@@ -133,9 +133,9 @@ export class RunQueue {
     this.#pauses.set(box, { gate, until: this.#options.clock.monotonic() + BOX_PAUSE_MS });
   }
 
-  /** Milliseconds until the next pause or assumption ends; undefined when there is none. */
+  /** Milliseconds until the next pause or reservation ends; undefined when there is none. */
   nextChangeMs(): number | undefined {
-    const times = [...this.#pauses.values(), ...this.#assumed.values()].map(({ until }) => until);
+    const times = [...this.#pauses.values(), ...this.#reservations.values()].map(({ until }) => until);
     if (times.length === 0) return undefined;
     return Math.max(1, Math.min(...times) - this.#options.clock.monotonic());
   }
@@ -181,7 +181,7 @@ export class RunQueue {
       if (run.working || this.#gateOf(run) !== undefined || this.#busy.has(run.session)) continue;
       admitted.push(run.key);
     }
-    for (const key of admitted) this.#assume(key);
+    for (const key of admitted) this.#reserve(key);
     return admitted;
   }
 
@@ -220,18 +220,18 @@ export class RunQueue {
     return pause !== undefined && pause.until > this.#options.clock.monotonic() ? pause.gate : undefined;
   }
 
-  #assume(key: string): void {
+  #reserve(key: string): void {
     const run = this.#runs.get(key);
     if (run === undefined) return;
-    this.#assumed.set(key, { uid: run.uid, until: this.#options.clock.monotonic() + ASSUMED_MS, created: false });
+    this.#reservations.set(key, { uid: run.uid, until: this.#options.clock.monotonic() + RESERVED_MS, created: false });
     this.#take(run);
     this.#put({ ...run, working: true });
     this.#changed(run);
   }
 
-  #dropOldAssumptions(): void {
+  #dropExpired(): void {
     const now = this.#options.clock.monotonic();
-    for (const [key, { until }] of this.#assumed) if (until <= now) this.giveBack(key);
+    for (const [key, { until }] of this.#reservations) if (until <= now) this.release(key);
     for (const [box, { until }] of this.#pauses) if (until <= now) this.#pauses.delete(box);
   }
 

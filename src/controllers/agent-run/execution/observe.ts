@@ -1,6 +1,6 @@
 /**
  * What a run that has a Job needs now. Pure: everything known goes in, one decision comes out. Every
- * way to hang has a bound here; times that Kubernetes keeps are used where there are some, so that they survive a change of the
+ * way to hang has a deadline here; times that Kubernetes keeps are used where there are some, so that they survive a change of the
  * leader, and only the short graces are counted in memory.
  * See docs/architecture.md#bounds.
  */
@@ -20,7 +20,7 @@ import type { ControllerPod } from '../../../projections/pod.js';
 /** A finish may still be on its way after the pod ended well; a killed pod or a vanished one has less to say. */
 export const FINISH_GRACE_MS = 60_000;
 export const SHORT_GRACE_MS = 15_000;
-/** The runner ends itself at its bound; the controller steps in a little later. */
+/** The runner ends itself at its deadline; the controller steps in a little later. */
 export const EXECUTION_SLACK_MS = 10_000;
 
 /** How long something has been as it is, in milliseconds, on this process's clock. */
@@ -68,8 +68,8 @@ export type MissingKind = 'job' | 'pod' | 'node';
 /** Whose latest warning tells a person more than the outcome does. */
 export type Explain = 'pod';
 
-/** One bound: what happens when the time has come. */
-interface Bound {
+/** What happens when the time has come. */
+interface Deadline {
   at: number;
   decision: Decision;
 }
@@ -88,14 +88,14 @@ export function observe(seen: Observation): Decision {
     return { do: 'finish', outcome: outcomeOf('Cancelled', 'Cancelled before a pod took the run.') };
   }
   if (isPodEnded(seen.pod) || seen.pod === undefined) return observeWithoutPod(seen);
-  const bounds = boundsOf(seen, seen.pod);
-  const due = bounds.find((bound) => bound.at <= seen.now);
-  return due?.decision ?? { do: 'wait', ms: nextDeadline(bounds, seen.now) };
+  const deadlines = deadlinesOf(seen, seen.pod);
+  const due = deadlines.find((deadline) => deadline.at <= seen.now);
+  return due?.decision ?? { do: 'wait', ms: nextDeadline(deadlines, seen.now) };
 }
 
-/** Milliseconds until the first bound that is still to come. */
-export function nextDeadline(bounds: readonly { at: number }[], now: number): number {
-  const next = Math.min(...bounds.map((bound) => bound.at).filter((at) => at > now));
+/** Milliseconds until the first deadline that is still to come. */
+export function nextDeadline(deadlines: readonly { at: number }[], now: number): number {
+  const next = Math.min(...deadlines.map((deadline) => deadline.at).filter((at) => at > now));
   return Math.min(next - now, LOOK_AGAIN_MS);
 }
 
@@ -107,13 +107,17 @@ export function isPodEnded(pod: ControllerPod | undefined): boolean {
 }
 
 /** Whether the pod of a claimed run has ended or is gone, so that the grace for a late finish runs. */
-export function isOver(pod: ControllerPod | undefined, run: ControllerRun, job: ControllerJob | undefined): boolean {
+export function hasStopped(
+  pod: ControllerPod | undefined,
+  run: ControllerRun,
+  job: ControllerJob | undefined,
+): boolean {
   return isPodEnded(pod) || (pod === undefined && (isClaimed(run) || job?.ended !== undefined));
 }
 
 function observeWithoutPod(seen: Observation): Decision {
   const { run, job, pod, terminating } = seen;
-  if (!isOver(pod, run, job)) return observePodless(seen);
+  if (!hasStopped(pod, run, job)) return observePodless(seen);
   const reported = pod === undefined ? undefined : reportedOutcome(pod, isClaimed(run));
   if (reported !== undefined) return { do: 'finish', outcome: reported };
   const grace = pod?.runner.terminated?.exitCode === 0 ? FINISH_GRACE_MS : SHORT_GRACE_MS;
@@ -127,7 +131,7 @@ function observeWithoutPod(seen: Observation): Decision {
 /** The Job is there, works, and has no pod yet. */
 function observePodless({ box, job, podRefusal, terminating, now }: Observation): Decision {
   if (terminating) return { do: 'finish', outcome: outcomeOf('NamespaceTerminating') };
-  // Kueue decides when the Job may have a pod; the bound begins then.
+  // Kueue decides when the Job may have a pod; the time for that begins then.
   if (job?.suspended === true) return { do: 'wait', ms: LOOK_AGAIN_MS };
   const seconds = box.spec.bounds.podCreatedSeconds;
   const since = job?.activeSince ?? now;
@@ -143,16 +147,16 @@ function observePodless({ box, job, podRefusal, terminating, now }: Observation)
   return { do: 'requeue', message: `Kubernetes created no pod within ${seconds} s. ${why}` };
 }
 
-function boundsOf(seen: Observation, pod: ControllerPod): Bound[] {
-  const bounds = [...deletionBounds(seen, pod), ...nodeBounds(seen, pod), ...cancelBounds(seen)];
-  if (isClaimed(seen.run)) return [...bounds, ...executionBounds(seen)];
-  if (pod.runner.startedAt !== undefined) return [...bounds, ...claimBounds(seen, pod.runner.startedAt)];
-  if (pod.scheduledAt !== undefined) return [...bounds, ...startBounds(seen, pod, pod.scheduledAt)];
-  return [...bounds, ...schedulingBounds(seen, pod)];
+function deadlinesOf(seen: Observation, pod: ControllerPod): Deadline[] {
+  const deadlines = [...deletionDeadlines(seen, pod), ...nodeDeadlines(seen, pod), ...cancelDeadlines(seen)];
+  if (isClaimed(seen.run)) return [...deadlines, ...executionDeadlines(seen)];
+  if (pod.runner.startedAt !== undefined) return [...deadlines, ...claimDeadlines(seen, pod.runner.startedAt)];
+  if (pod.scheduledAt !== undefined) return [...deadlines, ...startDeadlines(seen, pod, pod.scheduledAt)];
+  return [...deadlines, ...schedulingDeadlines(seen, pod)];
 }
 
 /** A pod that is being deleted and does not go: its node does not answer. One that is not ready gets no more time. */
-function deletionBounds({ box, node }: Observation, pod: ControllerPod): Bound[] {
+function deletionDeadlines({ box, node }: Observation, pod: ControllerPod): Deadline[] {
   if (pod.deletionAt === undefined) return [];
   const name = pod.node === undefined ? 'its node' : `node ${pod.node}`;
   if (node?.ready === false) {
@@ -167,7 +171,7 @@ function deletionBounds({ box, node }: Observation, pod: ControllerPod): Bound[]
  * A node that is gone takes its pods along. One that is not ready may only be cut off from the API server: a run that works
  * is judged by its heartbeats, and one that has not begun ends here.
  */
-function nodeBounds({ run, box, node, elapsed, now }: Observation, pod: ControllerPod): Bound[] {
+function nodeDeadlines({ run, box, node, elapsed, now }: Observation, pod: ControllerPod): Deadline[] {
   if (pod.node === undefined || node?.ready === true) return [];
   if (node === undefined) {
     const outcome = outcomeOf('NodeLost', `Node ${pod.node} is not in the cluster any more.`);
@@ -184,27 +188,27 @@ function saying({ message }: NodeProjection): string {
 }
 
 /** A working run is told by the gateway, and gets time to stop. */
-function cancelBounds({ run, box, elapsed, now }: Observation): Bound[] {
+function cancelDeadlines({ run, box, elapsed, now }: Observation): Deadline[] {
   if (run.spec.cancelRequested !== true) return [];
   const seconds = box.spec.bounds.terminationSeconds;
   const outcome = outcomeOf('Cancelled', `Cancelled; the runner did not stop by itself within ${seconds} s.`);
   return [{ at: now + seconds * 1000 - elapsed.cancelling, decision: { do: 'finish', outcome } }];
 }
 
-function executionBounds({ run, box }: Observation): Bound[] {
+function executionDeadlines({ run, box }: Observation): Deadline[] {
   const seconds = executionSecondsOf(run, box);
   const claimedAt = Date.parse(run.status?.claim?.at ?? '');
   const outcome = outcomeOf('DeadlineExceeded', `The run worked for longer than ${seconds} s.`);
   return [{ at: claimedAt + seconds * 1000 + EXECUTION_SLACK_MS, decision: { do: 'finish', outcome } }];
 }
 
-function claimBounds({ box }: Observation, startedAt: number): Bound[] {
+function claimDeadlines({ box }: Observation, startedAt: number): Deadline[] {
   const seconds = box.spec.bounds.claimSeconds;
   const outcome = outcomeOf('ClaimTimeout', `The runner started, but did not claim the run within ${seconds} s.`);
   return [{ at: startedAt + seconds * 1000, decision: { do: 'finish', outcome } }];
 }
 
-function schedulingBounds({ box, unboundClaim }: Observation, pod: ControllerPod): Bound[] {
+function schedulingDeadlines({ box, unboundClaim }: Observation, pod: ControllerPod): Deadline[] {
   const seconds = box.spec.bounds.unschedulableSeconds;
   const why = pod.unschedulable === undefined ? '' : ` ${sentence(pod.unschedulable)}`;
   const unbound =
@@ -226,39 +230,39 @@ const CREATE_ERRORS: ReadonlySet<string> = new Set([
 ]);
 
 /** The pod has a node and its runner does not run yet. */
-function startBounds({ box, now }: Observation, pod: ControllerPod, scheduledAt: number): Bound[] {
+function startDeadlines({ box, now }: Observation, pod: ControllerPod, scheduledAt: number): Deadline[] {
   const { imagePullSeconds, containerCreateSeconds } = box.spec.bounds;
   const waits = [pod.tools.waiting, pod.runner.waiting].filter((waiting) => waiting !== undefined);
   const hopeless = waits.find(({ reason }) => HOPELESS_IMAGES.has(reason));
-  if (hopeless !== undefined) return [bound(now, 'ImagePullFailed', hopeless)];
+  if (hopeless !== undefined) return [deadline(now, 'ImagePullFailed', hopeless)];
   const pulling = waits.find(({ reason }) => PULL_ERRORS.has(reason));
-  if (pulling !== undefined) return [bound(scheduledAt + imagePullSeconds * 1000, 'ImagePullFailed', pulling)];
+  if (pulling !== undefined) return [deadline(scheduledAt + imagePullSeconds * 1000, 'ImagePullFailed', pulling)];
   const failing = waits.find(({ reason }) => CREATE_ERRORS.has(reason));
   if (failing !== undefined) {
-    return [bound(scheduledAt + containerCreateSeconds * 1000, 'ContainerCreateFailed', failing)];
+    return [deadline(scheduledAt + containerCreateSeconds * 1000, 'ContainerCreateFailed', failing)];
   }
   if (pod.sandbox === false) {
     const stuck = {
       reason: 'no sandbox',
       message: 'the node could not prepare network, runtime or volumes of the pod',
     };
-    return [explained(bound(scheduledAt + containerCreateSeconds * 1000, 'ContainerCreateFailed', stuck))];
+    return [explained(deadline(scheduledAt + containerCreateSeconds * 1000, 'ContainerCreateFailed', stuck))];
   }
-  // The kubelet does not say whether it pulls or creates: both bounds together.
+  // The kubelet does not say whether it pulls or creates: both deadlines together.
   const silent = { reason: 'ContainerCreating', message: 'the node has not started the containers' };
   const both = (imagePullSeconds + containerCreateSeconds) * 1000;
-  return [explained(bound(scheduledAt + both, 'ContainerCreateFailed', silent))];
+  return [explained(deadline(scheduledAt + both, 'ContainerCreateFailed', silent))];
 }
 
-function explained({ at, decision }: Bound): Bound {
+function explained({ at, decision }: Deadline): Deadline {
   return { at, decision: decision.do === 'finish' ? { ...decision, explain: 'pod' } : decision };
 }
 
-function bound(
+function deadline(
   at: number,
   reason: 'ImagePullFailed' | 'ContainerCreateFailed',
   waiting: { reason: string; message: string },
-): Bound {
+): Deadline {
   const what = sentence(waiting.message === '' ? waiting.reason : `${waiting.reason}: ${waiting.message}`);
   const outcome: RunOutcome = outcomeOf(reason, what);
   return { at, decision: { do: 'finish', outcome } };

@@ -1,4 +1,4 @@
-/** Why Kubernetes creates no pod for a Job: asked once when it takes long, and once more when the bound has come. */
+/** Why Kubernetes creates no pod for a Job: asked once when it takes long, and once more at the deadline. */
 import type { KubeApi } from '../../../kube/types.js';
 import { NO_POD_LOOK_MS } from './observe.js';
 import { latestWarning } from './warnings.js';
@@ -7,7 +7,7 @@ import type { ControllerJob } from '../../../projections/job.js';
 interface Asked {
   jobUid: string;
   text: string | undefined;
-  /** Asked at the bound: nothing more will be asked. */
+  /** Asked at the deadline: nothing more will be asked. */
   last: boolean;
 }
 
@@ -17,7 +17,7 @@ export interface WaitingJob {
   job: ControllerJob;
   /** Milliseconds without a pod, and those after which the Job is given up. */
   ageMs: number;
-  boundMs: number;
+  limitMs: number;
 }
 
 export class PodRefusals {
@@ -26,10 +26,10 @@ export class PodRefusals {
   constructor(private readonly api: Pick<KubeApi, 'list'>) {}
 
   /** What Kubernetes said; undefined before it is time to ask, or when it said nothing. */
-  async of({ key, job, ageMs, boundMs }: WaitingJob, signal: AbortSignal): Promise<string | undefined> {
+  async of({ key, job, ageMs, limitMs }: WaitingJob, signal: AbortSignal): Promise<string | undefined> {
     if (ageMs < NO_POD_LOOK_MS) return undefined;
     const known = this.#asked.get(key);
-    const last = ageMs >= boundMs;
+    const last = ageMs >= limitMs;
     if (known?.jobUid === job.uid && (known.last || !last)) return known.text;
     const text = await latestWarning(this.api, job, signal);
     this.#asked.set(key, { jobUid: job.uid, text, last });

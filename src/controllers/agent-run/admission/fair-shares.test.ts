@@ -1,5 +1,5 @@
-import { admit, waitReason } from './places.js';
-import type { AdmissionInput, AgentQueue, BoxQueue, WaitingRun } from './places.js';
+import { admit, waitReason } from './fair-shares.js';
+import type { AdmissionInput, AgentQueue, BoxQueue, WaitingRun } from './fair-shares.js';
 
 /** `box/agent/name@time~session`, the session is the run's own when absent. */
 function run(text: string): WaitingRun {

@@ -1,13 +1,13 @@
-import { API_VERSION } from '../../../api/define-resource.js';
-import { AgentRuns } from '../../../api/v1alpha1/agent-run.js';
-import type { AgentRun } from '../../../api/v1alpha1/agent-run.js';
-import { FakeClock } from '../../../../test/builders/fake-clock.js';
-import { RecordingApi } from '../../../../test/builders/recording-api.js';
-import type { Cache, CacheChange } from '../../../kube/types.js';
-import { countLiveRuns } from '../../../run/start/backlog.js';
-import { countableRuns } from '../../../run/start/countable-runs.js';
-import type { ControllerRun } from '../../../projections/agent-run.js';
-import { controllerRunInformer } from '../../../projections/agent-run.js';
+import { API_VERSION } from '../../api/define-resource.js';
+import { AgentRuns } from '../../api/v1alpha1/agent-run.js';
+import type { AgentRun } from '../../api/v1alpha1/agent-run.js';
+import { FakeClock } from '../../../test/builders/fake-clock.js';
+import { RecordingApi } from '../../../test/builders/recording-api.js';
+import type { Cache, CacheChange } from '../../kube/types.js';
+import { countLiveRuns } from './backlog.js';
+import { countableRuns } from './countable-runs.js';
+import { controllerRunInformer } from '../../projections/agent-run.js';
+import type { ControllerRun } from '../../projections/agent-run.js';
 
 function setUp() {
   const api = new RecordingApi({ clock: new FakeClock() });

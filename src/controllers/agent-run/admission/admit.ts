@@ -1,0 +1,169 @@
+/**
+ * Admission: what becomes of a run that has no Job yet. Cancelled or without its agent it ends here; with a reservation it gets
+ * its Job; else its status says why it waits. Which runs get a reservation, in which order: run-queue.ts, and the rules of
+ * limits and fairness in fair-shares.ts.
+ */
+import type { ControllerRun } from '../../../projections/agent-run.js';
+import { outcomeOf } from '../../../run/outcome.js';
+import type { QueueReason } from '../../../run/reasons.js';
+import { agentUidOf } from '../../../run/status.js';
+import { Agents } from '../../../api/v1alpha1/agent.js';
+import type { ReconcileResult } from '../../../runtime/controller.js';
+import { describeEmpty } from '../../budget/exhausted-budgets.js';
+import type { RunDependencies } from '../dependencies.js';
+import { CACHE_LAG_MS, liveUid } from '../live-uid.js';
+import { Marks } from '../marks.js';
+import type { RunState } from '../run-state.js';
+import type { RunWriter } from '../run-writer.js';
+import { createJob } from './create-job.js';
+import type { CreateResult } from './create-job.js';
+import { isUnanswered, lastingFailure } from './job-refusal.js';
+import type { RunQueue } from './run-queue.js';
+import { showWaiting, shownWaiting } from './show-waiting.js';
+import type { Waiting } from './show-waiting.js';
+
+/** Which limit a run meets changes with every run that starts: a waiting run shows another one only after this time. */
+const OTHER_LIMIT_SHOWN_MS = 60_000;
+const LIMITS: ReadonlySet<string> = new Set<QueueReason>([
+  'SessionBusy',
+  'AgentLimit',
+  'BoxLimit',
+  'InstallationLimit',
+]);
+/** A Job that could not be created for so long, by whatever error, is shown as that; before, it is tried again within seconds. */
+const NOT_CREATED_SHOWN_MS = 10_000;
+/** How often a run that waits for a budget looks why it waits. */
+const BUDGET_LOOK_MS = 60_000;
+
+export interface AdmissionOptions {
+  deps: RunDependencies;
+  queue: RunQueue;
+  writer: RunWriter;
+  /** Called with other runs that got a reservation. */
+  wake: (key: string) => void;
+}
+
+export class Admission {
+  readonly #deps: RunDependencies;
+  readonly #queue: RunQueue;
+  readonly #writer: RunWriter;
+  readonly #wake: (key: string) => void;
+  readonly #marks: Marks;
+
+  constructor({ deps, queue, writer, wake }: AdmissionOptions) {
+    this.#deps = deps;
+    this.#queue = queue;
+    this.#writer = writer;
+    this.#wake = wake;
+    this.#marks = new Marks(deps.clock);
+  }
+
+  async admit(state: RunState, signal: AbortSignal): Promise<ReconcileResult | void> {
+    if (state.run.spec.cancelRequested === true) {
+      return await this.#writer.finish(state.run, outcomeOf('Cancelled', 'Cancelled while it waited.'), signal);
+    }
+    if (state.terminating) return await this.#writer.finish(state.run, outcomeOf('NamespaceTerminating'), signal);
+    return (await this.#requireAgent(state, signal)) ?? (await this.#reserve(state, signal));
+  }
+
+  /** The run waits no longer. */
+  forget(key: string): void {
+    this.#marks.forget(key);
+  }
+
+  /** Ends a run without its agent. The caches of runs and agents are not in step, so the API server has the last word. */
+  async #requireAgent({ run, agent, namespace }: RunState, signal: AbortSignal): Promise<ReconcileResult | undefined> {
+    const wanted = agentUidOf(run);
+    if (agent !== undefined && (wanted === undefined || agent.metadata.uid === wanted)) return undefined;
+    const uid = await liveUid(this.#deps.api, Agents, { namespace, name: run.spec.agent }, signal);
+    if (uid === undefined) {
+      const outcome = outcomeOf('AgentNotFound', `There is no Agent ${run.spec.agent} in namespace ${namespace}.`);
+      await this.#writer.finish(run, outcome, signal);
+      return {};
+    }
+    if (wanted === undefined || uid === wanted) return { requeueAfterMs: CACHE_LAG_MS };
+    await this.#writer.finish(run, outcomeOf('AgentDeleted'), signal);
+    return {};
+  }
+
+  /** A reservation -> the Job; none -> the reason, written once. */
+  async #reserve(state: RunState, signal: AbortSignal): Promise<ReconcileResult> {
+    const { key, uid, run } = state;
+    if (this.#queue.isJobCreated(key)) return { requeueAfterMs: CACHE_LAG_MS };
+    if (!this.#queue.hasReservation(key, uid)) {
+      for (const other of this.#queue.admitNext()) if (other !== key) this.#wake(other);
+    }
+    if (this.#queue.hasReservation(key, uid)) return await this.#start(state, signal);
+    const reason = this.#queue.reasonFor(key);
+    if (reason === undefined) return {};
+    this.#deps.budgets?.release(run);
+    if (reason !== 'WaitingForBudget') return await this.#waitForTurn(state, reason, signal);
+    const empty = this.#deps.budgets?.empty.of(state.boxName, run.spec.agent);
+    await this.#wait(run, { reason, details: empty === undefined ? undefined : describeEmpty(empty) }, signal);
+    // What holds it back may be a limit by then; the budget wakes those alone that can start.
+    return { requeueAfterMs: BUDGET_LOOK_MS };
+  }
+
+  /** The reason, written once: a limit in the place of another one is no news before it has stood for a while. */
+  async #waitForTurn(state: RunState, reason: QueueReason, signal: AbortSignal): Promise<ReconcileResult> {
+    const shown = shownWaiting(state.run)?.reason ?? '';
+    const isOther = shown !== reason && LIMITS.has(shown) && LIMITS.has(reason);
+    const stood = this.#marks.elapsed(state, 'other-limit', isOther);
+    if (isOther && stood < OTHER_LIMIT_SHOWN_MS) return { requeueAfterMs: OTHER_LIMIT_SHOWN_MS - stood };
+    await this.#wait(state.run, { reason }, signal);
+    return {};
+  }
+
+  async #start(state: RunState, signal: AbortSignal): Promise<ReconcileResult> {
+    const agentUid = state.agent?.metadata.uid ?? '';
+    const run = await this.#writer.takeOn(state.run, agentUid, signal);
+    const created = await this.#createJob({ ...state, run }, signal);
+    switch (created.result) {
+      case 'created':
+        this.#queue.jobCreated(state.key);
+        return {};
+      case 'other-job':
+        // The run keeps its reservation, so that nobody tries again before the garbage collector had its time.
+        return { requeueAfterMs: CACHE_LAG_MS };
+      case 'refused':
+        // First of all: when this fails, as while the API server is unavailable, the reservation stays and the engine tries again soon.
+        await this.#wait(run, { reason: created.reason, details: created.message }, signal);
+        // A missing volume concerns one agent, and its own gate holds it back.
+        if (created.reason !== 'WorkspaceNotReady') this.#queue.pause(state.boxName, created.reason);
+        this.#queue.release(state.key);
+        this.#deps.budgets?.release(run);
+        return {};
+      case 'no-budget':
+        this.#queue.release(state.key);
+        await this.#wait(run, { reason: 'WaitingForBudget', details: created.message }, signal);
+        return { requeueAfterMs: BUDGET_LOOK_MS };
+      case 'invalid':
+        this.#queue.release(state.key);
+        await this.#writer.finish(run, outcomeOf('InvalidRun', created.message), signal);
+        return {};
+    }
+  }
+
+  /**
+   * Rejects for an error that is new, or of an API server that is unavailable: the engine tries again soon. Also without an
+   * answer in time: then the run keeps its reservation, since its Job may come.
+   */
+  async #createJob(state: RunState, signal: AbortSignal): Promise<CreateResult> {
+    try {
+      const created = await createJob(this.#deps, state, signal);
+      this.#marks.elapsed(state, 'not-created', false);
+      return created;
+    } catch (error) {
+      const message = lastingFailure(error);
+      const failing = this.#marks.elapsed(state, 'not-created', message !== undefined);
+      if (message === undefined || failing < NOT_CREATED_SHOWN_MS) throw error;
+      if (!isUnanswered(error)) return { result: 'refused', reason: 'JobNotCreated', message };
+      await this.#wait(state.run, { reason: 'JobNotCreated', details: message }, signal);
+      throw error;
+    }
+  }
+
+  #wait(run: ControllerRun, waiting: Waiting, signal: AbortSignal): Promise<boolean> {
+    return showWaiting(this.#writer, run, waiting, signal);
+  }
+}

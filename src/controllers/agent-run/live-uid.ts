@@ -1,0 +1,18 @@
+/** Caches are behind the API server, and not in step with each other: what is final is asked live. */
+import type { ResourceType } from '../../api/meta.js';
+import { orUndefined } from '../../kube/errors.js';
+import type { KubeApi, ObjectRef } from '../../kube/types.js';
+
+/** When to look again at what the caches do not show yet. */
+export const CACHE_LAG_MS = 2_000;
+
+/** UID of the object as the API server has it now; undefined when there is none. */
+export async function liveUid(
+  api: Pick<KubeApi, 'get'>,
+  type: ResourceType,
+  ref: ObjectRef,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  const live = await orUndefined(api.get(type, ref, { signal }));
+  return live?.metadata.uid;
+}
