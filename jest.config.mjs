@@ -12,6 +12,12 @@ const shared = {
   },
 };
 
+const e2e = {
+  ...shared,
+  setupFilesAfterEnv: ['<rootDir>/test/e2e/support/close.ts'],
+  globalTeardown: '<rootDir>/test/e2e/global-teardown.mjs',
+};
+
 /** @type {import('jest').Config} */
 export default {
   maxWorkers: 2,
@@ -42,6 +48,7 @@ export default {
       globalSetup: '<rootDir>/test/integration/global-setup.mjs',
       globalTeardown: '<rootDir>/test/integration/global-teardown.mjs',
     },
-    { ...shared, displayName: 'e2e', testMatch: ['<rootDir>/test/e2e/**/*.test.ts'] },
+    { ...e2e, displayName: 'e2e', testMatch: ['<rootDir>/test/e2e/*.test.ts'] },
+    { ...e2e, displayName: 'e2e-alone', testMatch: ['<rootDir>/test/e2e/alone/*.test.ts'] },
   ],
 };

@@ -3,6 +3,7 @@
  * and etcd are killed; then the promises are checked and printed. It makes a Workspace of its own, touches addresses of
  * this machine only, and ends by itself. Exit code 1 = a promise is broken.
  */
+import { closeCluster } from '../e2e/support/cluster.js';
 import { eventually, facts } from '../e2e/support/install.js';
 import { toolOk } from '../e2e/support/mcp.js';
 import type { RunRecord } from '../e2e/support/mcp.js';
@@ -50,7 +51,8 @@ async function main(): Promise<number> {
     return await attack({ settings, tenant, url, clusterFaults, outside }).finally(() => outside?.stop());
   } finally {
     await repair();
-    await tenant.remove();
+    await tenant.removed();
+    await closeCluster();
   }
 }
 

@@ -5,6 +5,7 @@
 import { readFileSync } from 'node:fs';
 import { clusterCommand } from '../../builders/kubectl.js';
 import type { CommandResult } from '../../builders/kubectl.js';
+import { clusterOf, kindOf } from './cluster.js';
 
 export const RELEASE_NAMESPACE = 'boxwright-system';
 
@@ -48,24 +49,27 @@ export async function apply(...objects: readonly object[]): Promise<void> {
   await kubectlOk(['apply', '-f', '-'], JSON.stringify(list));
 }
 
-/** One object as JSON, or undefined when it is not there. */
+/** One object, or undefined when it is not there; `kind` is the word for it that kubectl takes. */
 export async function getObject<T>(kind: string, name: string, namespace?: string): Promise<T | undefined> {
-  const scope = namespace === undefined ? [] : ['-n', namespace];
-  const result = await kubectl(['get', kind, name, ...scope, '-o', 'json']);
-  if (result.ok) return JSON.parse(result.stdout) as T;
-  if (result.stderr.includes('NotFound')) return undefined;
-  throw new Error(result.stderr);
+  const cluster = await clusterOf(facts().kubeconfig);
+  const object = await cluster.read(kindOf(kind), { name, ...(namespace === undefined ? {} : { namespace }) });
+  return object as T | undefined;
 }
 
-/** Polls until `read` gives a value; fails with the last state in words. The bound only ends a hang. */
+/**
+ * Waits until `read` gives a value, and asks it again whenever something changed in the cluster; fails with the last state
+ * in words. The bound only ends a hang.
+ */
 export async function eventually<T>(
   what: string,
   read: () => Promise<T | undefined | false>,
   boundMs = 240_000,
 ): Promise<T> {
+  const cluster = await clusterOf(facts().kubeconfig);
   const end = Date.now() + boundMs;
   let last: unknown;
   while (Date.now() < end) {
+    const { change } = cluster;
     try {
       const value = await read();
       if (value !== undefined && value !== false) return value;
@@ -73,7 +77,7 @@ export async function eventually<T>(
     } catch (error) {
       last = error;
     }
-    await new Promise((resolve) => setTimeout(resolve, 300));
+    await cluster.changeAfter(change);
   }
   throw new Error(`not within ${boundMs / 1000} s: ${what} (last: ${String(last)})`);
 }

@@ -1,6 +1,6 @@
 /** A Workspace with one Box, one key and agents of its own for a test file. */
 import { conditionOf } from './conditions.js';
-import { apply, eventually, getObject, kubectl, kubectlOk } from './install.js';
+import { apply, eventually, getObject, kubectlOk } from './install.js';
 
 export interface Tenant {
   workspace: string;
@@ -10,7 +10,10 @@ export interface Tenant {
   agentId(agent: string): string;
   /** Creates or changes an Agent and waits until the controller has seen it. */
   agent(name: string, spec?: object): Promise<void>;
+  /** Asks for its removal; that everything of it goes is looked at once, after all tests (global-teardown.mjs). */
   remove(): Promise<void>;
+  /** Removes it and waits until nothing is left. */
+  removed(): Promise<void>;
 }
 
 export interface TenantOptions {
@@ -44,6 +47,9 @@ export async function createTenant(name: string, options: TenantOptions = {}): P
   await apply({ ...api, kind: 'APIKey', metadata: { name: 'test', namespace: keyNamespace }, spec: {} });
   await eventually('the API key is Ready', () => isReady('apikey', 'test', keyNamespace));
   const encoded = await kubectlOk(['-n', keyNamespace, 'get', 'secret', 'test', '-o', 'jsonpath={.data.key}']);
+  const remove = async () => {
+    await kubectlOk(['delete', 'workspace', name, '--ignore-not-found', '--wait=false']);
+  };
   return {
     workspace: name,
     box: name,
@@ -57,8 +63,9 @@ export async function createTenant(name: string, options: TenantOptions = {}): P
         return object?.status?.active !== undefined && object.status.observedGeneration === object.metadata.generation;
       });
     },
-    remove: async () => {
-      await kubectl(['delete', 'workspace', name, '--ignore-not-found', '--wait=false']);
+    remove,
+    removed: async () => {
+      await remove();
       await eventually(`Workspace ${name} and its namespaces are gone`, async () => {
         const left = await Promise.all([
           getObject('workspace', name),

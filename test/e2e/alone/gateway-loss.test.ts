@@ -1,13 +1,13 @@
 /** Parts of the control plane go away while a model call is in flight: the run goes on, and the call is charged once. */
 import { jest } from '@jest/globals';
-import { kill, podsOf, scaled } from './support/control-plane.js';
-import { eventually, kubectlOk, RELEASE_NAMESPACE } from './support/install.js';
-import { claimed, createRun, ended, readRun } from './support/runs.js';
-import type { RunObject } from './support/runs.js';
-import { createTenant } from './support/tenant.js';
-import type { Tenant } from './support/tenant.js';
-import { startProviderPod } from './support/vendor.js';
-import type { ProviderPod } from './support/vendor.js';
+import { kill, podsOf, scaled } from '../support/control-plane.js';
+import { eventually, kubectlOk, RELEASE_NAMESPACE } from '../support/install.js';
+import { claimed, createRun, ended, readRun } from '../support/runs.js';
+import type { RunObject } from '../support/runs.js';
+import { createTenant } from '../support/tenant.js';
+import type { Tenant } from '../support/tenant.js';
+import { startProviderPod } from '../support/vendor.js';
+import type { ProviderPod } from '../support/vendor.js';
 
 jest.setTimeout(900_000);
 
@@ -27,7 +27,7 @@ describe('losses in the middle of a model call', () => {
   afterAll(async () => {
     await scaled('boxwright-gateway', 2);
     await scaled('boxwright-api', 2);
-    await tenant.remove();
+    await tenant.removed();
     await vendors.remove();
   });
 

@@ -4,15 +4,15 @@
  */
 import { jest } from '@jest/globals';
 import { randomBytes } from 'node:crypto';
-import { toolEvent } from '../builders/run-events.js';
-import { boundToken, callPath, linkFor, runToken } from './support/gateway.js';
-import type { GatewayLink } from './support/gateway.js';
-import { eventually, kubectl, kubectlOk } from './support/install.js';
-import { finishedRun } from './support/mcp.js';
-import { createRun, ended, readRun, requestCancel, stepped } from './support/runs.js';
-import type { RunObject } from './support/runs.js';
-import { createTenant } from './support/tenant.js';
-import type { Tenant } from './support/tenant.js';
+import { toolEvent } from '../../builders/run-events.js';
+import { boundToken, callPath, linkFor, runToken } from '../support/gateway.js';
+import type { GatewayLink } from '../support/gateway.js';
+import { eventually, kubectl, kubectlOk } from '../support/install.js';
+import { finishedRun } from '../support/mcp.js';
+import { createRun, ended, readRun, requestCancel, stepped } from '../support/runs.js';
+import type { RunObject } from '../support/runs.js';
+import { createTenant } from '../support/tenant.js';
+import type { Tenant } from '../support/tenant.js';
 
 jest.setTimeout(900_000);
 
@@ -36,7 +36,7 @@ describe('tokens of runs', () => {
 
   afterAll(async () => {
     await link.close();
-    await tenant.remove();
+    await tenant.removed();
   });
 
   /** A run whose pod is in a tool call that lasts. */
