@@ -63,7 +63,7 @@ test-unit: deps ## Tests that need nothing but Node.
 .PHONY: test-integration
 test-integration: deps ## Tests on a real API server (no root, no containers).
 	$(CLUSTER_SH) tools >/dev/null
-	$(JEST) --selectProjects integration
+	$(JEST) --selectProjects integration --maxWorkers 3
 	$(JEST) --selectProjects load --runInBand
 
 .PHONY: test-clients
@@ -72,7 +72,8 @@ test-clients: deps ## MCP clients that others wrote, against the real API proces
 
 .PHONY: test-e2e
 test-e2e: up ## Tests in real pods on the cluster of make up.
-	$(JEST) --selectProjects e2e --runInBand
+	$(JEST) --selectProjects e2e --maxWorkers 4
+	$(JEST) --selectProjects e2e-alone --runInBand
 
 .PHONY: runner-weight
 runner-weight: deps ## What a run pod loads before its first model call, with CPU seconds and memory on this machine.

@@ -79,6 +79,11 @@ install_packages() {
     install_package chromium-headless-shell /usr/bin/chromium-headless-shell
 }
 
+# The cluster with the product in it, and the image for the tests of the browser.
+bring_up() {
+  make up && VARIANT=browser hack/image/load.sh
+}
+
 # Kubernetes and Helm are built once on a new machine, from the first second on; nothing else needs them yet, and no test
 # should wait for that inside its own bound.
 beside tools hack/cluster/cluster.sh tools
@@ -93,12 +98,15 @@ level unit run_jest unit unit component repo
 await verify
 await packages
 await tools
-level integration run_jest integration integration
-# Alone: it takes the whole machine, and a controller of another test would lose its Lease.
-level load run_jest load load --runInBand
+beside up bring_up
+# They mostly wait for an API server, as the end-to-end tests wait for their pods: more of them at once than processors.
+level integration run_jest integration integration --maxWorkers 3
 level clients run_jest clients clients
-level up make up
-# One after the other: some of them take parts of the control plane away.
-level e2e run_jest e2e e2e --runInBand
+await up
+# With nothing beside it but a cluster at rest: it takes the whole machine, and a controller would lose its Lease.
+level load run_jest load load --runInBand
+level e2e run_jest e2e e2e --maxWorkers 4
+# One after the other: they take parts of the control plane away, or count what all of it does.
+level e2e-alone run_jest e2e-alone e2e-alone --runInBand
 
 node hack/count-results.mjs "$results" "${levels[@]}"
