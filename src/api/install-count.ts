@@ -2,6 +2,7 @@
  * The mark of an install that is committed and not yet in the count of its template. It stands on the first agent of the
  * install and comes with the commit itself, so that no crash comes between the two: the number of installs is
  * `status.installs` of the template and the marks that are not in it. The controller takes them over one by one.
+ * The agents that exist cannot be counted instead: an install stays in the number when its agents are deleted.
  */
 import { ANNOTATION_UNCOUNTED_INSTALL } from './labels.js';
 import type { ObjectMeta } from './meta.js';

@@ -1,6 +1,6 @@
 /**
  * The JSON text of payloads with frozen lists (src/services/memoized-lists.ts). What is frozen never changes, so its text is made
- * once and lives as long as it does: making it for each call was most of the work of reading a long list.
+ * once and lives as long as it does: making it for each call was most of the work of reading a long list in the benchmark.
  */
 
 /** The payload as JSON, and the same as it stands inside a JSON string, each in pieces. */
