@@ -1,11 +1,9 @@
 /**
- * The models of each provider with their prices and sizes: facts that change, so they carry a date. A model that is not
+ * The models of each provider with their prices and sizes: facts that change. They were read from the providers' price lists on
+ * 2026-07-02. A model that is not
  * here can be used as well; its price is unknown, never 0.
  */
 import type { Provider } from '../api/v1alpha1/common.js';
-
-/** When the facts below were read from the vendors' price lists. */
-export const MODELS_AS_OF = '2026-07-02';
 
 export interface KnownModel {
   provider: Exclude<Provider, 'boxwright'>;

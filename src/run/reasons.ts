@@ -171,7 +171,6 @@ const REPORTED_REASONS: ReadonlySet<string> = new Set([
 export function isReportedReason(text: string): text is RunReason {
   return REPORTED_REASONS.has(text);
 }
-export type AnyReason = QueueReason | RunReason;
 
 /** Why a deleted run or agent is still there: condition Archived=False of a run, Ready=False of an agent. */
 export const KEPT_REASONS = {

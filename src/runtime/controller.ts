@@ -65,11 +65,6 @@ export class Controller {
     this.#reportDepth();
   }
 
-  /** Asks for a reconcile after `ms`; of several times for one key the earliest counts. */
-  enqueueAfter(key: string, ms: number): void {
-    this.#queue.addAfter(key, ms);
-  }
-
   start(): void {
     if (this.#workers.length > 0) return;
     this.#workers = Array.from({ length: this.#options.workers }, () => this.#work());

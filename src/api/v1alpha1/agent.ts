@@ -14,7 +14,6 @@ export const MAX_SOUL_REVISION_BYTES = 64 * 1024;
 
 /** The capability families of spec 2; all on by default. */
 export const TOOL_FAMILIES = ['shell', 'files', 'web', 'browser', 'memory', 'agents'] as const;
-export type ToolFamily = (typeof TOOL_FAMILIES)[number];
 
 export const SELF_IMPROVEMENT_FLAGS = ['allowSoulEdit', 'allowToolInstall'] as const;
 
