@@ -10,7 +10,7 @@ import { countableRuns } from '../run/start/countable-runs.js';
 import { OwnRuns } from '../run/start/own-runs.js';
 import { AbilitiesReader } from './tools/abilities.js';
 import { AgentCalls } from './tools/agent-calls.js';
-import { AgentTools } from './tools/tools.js';
+import { GatewayTools } from './tools/tools.js';
 import { MemoryTools } from './tools/memory-tools.js';
 import { NoteStore } from './tools/note-store.js';
 import { SelfServers } from './tools/self-servers.js';
@@ -85,7 +85,7 @@ export function createGateway(deps: GatewayDeps): Gateway {
     authenticator,
     claims: new Claims({ ...shared, self, inputs, finisher, abilities, mcpServers: mcp.claims }),
     reports: new Reports({ ...shared, lock }),
-    tools: new AgentTools({
+    tools: new GatewayTools({
       ...shared,
       lock,
       agents: caches.agents,

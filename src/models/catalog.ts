@@ -1,7 +1,6 @@
 /**
- * The models of each provider with their prices and sizes: facts that change. They were read from the providers' price lists on
- * 2026-07-02. A model that is not
- * here can be used as well; its price is unknown, never 0.
+ * The models of each provider with their prices and sizes: facts that change, read from the providers' price lists on
+ * 2026-07-02. A model that is not here can be used as well; its price is unknown, never 0.
  */
 import type { Provider } from '../api/v1alpha1/common.js';
 

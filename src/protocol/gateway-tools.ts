@@ -8,7 +8,7 @@ import { z } from 'zod';
 const MAX_NOTE = 2048;
 const Slug = z.string().min(1).max(36);
 
-export const AGENT_TOOLS = {
+export const GATEWAY_TOOLS = {
   memory_search: {
     family: 'memory',
     description:
@@ -99,10 +99,10 @@ export const AGENT_TOOLS = {
   },
 } as const satisfies Record<string, { family: string; description: string; input: z.ZodType }>;
 
-export type AgentToolName = keyof typeof AGENT_TOOLS;
-export type AgentToolInput<Name extends AgentToolName> = z.output<(typeof AGENT_TOOLS)[Name]['input']>;
+export type GatewayToolName = keyof typeof GATEWAY_TOOLS;
+export type GatewayToolInput<Name extends GatewayToolName> = z.output<(typeof GATEWAY_TOOLS)[Name]['input']>;
 
 /** Whether the text names one of these tools. */
-export function isAgentTool(name: string): name is AgentToolName {
-  return Object.hasOwn(AGENT_TOOLS, name);
+export function isGatewayTool(name: string): name is GatewayToolName {
+  return Object.hasOwn(GATEWAY_TOOLS, name);
 }

@@ -4,7 +4,7 @@
  */
 import type { AgentRun } from '../api/v1alpha1/agent-run.js';
 import type { Box } from '../api/v1alpha1/box.js';
-import { AGENT_TOOLS, type AgentToolName } from '../protocol/gateway-tools.js';
+import { GATEWAY_TOOLS, type GatewayToolName } from '../protocol/gateway-tools.js';
 
 type Asking = Pick<AgentRun, 'status'>;
 type Rules = Pick<Box['spec'], 'untrusted'>;
@@ -38,9 +38,9 @@ export function isUntrusted({ status }: Pick<AgentRun, 'status'>): boolean {
 }
 
 /** Whether the run does not have the tool, whatever its agent allows. */
-export function refuses({ untrusted }: Rules, run: Asking, name: AgentToolName): boolean {
+export function refuses({ untrusted }: Rules, run: Asking, name: GatewayToolName): boolean {
   if (!isUntrusted(run)) return false;
-  const { family } = AGENT_TOOLS[name];
+  const { family } = GATEWAY_TOOLS[name];
   if (family === 'memory') return untrusted.memory === 'refuse' && name !== 'memory_search';
   if (family === 'agents') return untrusted.callAgents === 'refuse';
   return family === 'self' && untrusted.selfImprovement === 'refuse';

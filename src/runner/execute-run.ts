@@ -5,7 +5,7 @@ import type { RunReason } from '../run/reasons.js';
 import type { Clock } from '../runtime/clock.js';
 import { cutJson } from '../runtime/cut-json.js';
 import { cutMiddle, cutUtf8 } from '../runtime/text.js';
-import { agentTools } from './pod-tools.js';
+import { podTools } from './pod-tools.js';
 import { gated } from './approvals.js';
 import type { Engine, EngineHooks, EngineOutcome } from './engine.js';
 import { gatewayTools } from './gateway-tools.js';
@@ -129,7 +129,7 @@ async function work(claim: ClaimAnswer, { deps, reporter, signal }: WorkContext)
     servers = await mcpServersOf(claim, deps, signal);
     for (const text of [...(claim.warnings ?? []), ...servers.warnings]) await hooks.onWarning(text);
     const own = [
-      ...agentTools(claim.agent.tools, { client: deps.tools, hasBrowser: deps.hasBrowser }),
+      ...podTools(claim.agent.tools, { client: deps.tools, hasBrowser: deps.hasBrowser }),
       ...gatewayTools(claim.abilities, deps),
       ...servers.tools,
     ];

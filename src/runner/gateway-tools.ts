@@ -1,5 +1,5 @@
 /** The tools of an agent that the gateway executes (src/protocol/gateway-tools.ts), as the engine sees them. */
-import { AGENT_TOOLS, isAgentTool } from '../protocol/gateway-tools.js';
+import { GATEWAY_TOOLS, isGatewayTool } from '../protocol/gateway-tools.js';
 import type { ClaimAnswer, ToolAnswer } from '../protocol/run.js';
 import { sleep } from '../runtime/clock.js';
 import type { Clock } from '../runtime/clock.js';
@@ -20,11 +20,11 @@ export interface GatewayToolsDeps {
 /** Those that the claim names and this runner knows: either side may be older. Calls are numbered over all of them. */
 export function gatewayTools(abilities: ClaimAnswer['abilities'], { gateway, clock }: GatewayToolsDeps): EngineTool[] {
   let calls = 0;
-  return (abilities?.tools ?? []).filter(isAgentTool).map((name) => ({
+  return (abilities?.tools ?? []).filter(isGatewayTool).map((name) => ({
     name,
-    family: AGENT_TOOLS[name].family,
-    description: AGENT_TOOLS[name].description,
-    input: AGENT_TOOLS[name].input,
+    family: GATEWAY_TOOLS[name].family,
+    description: GATEWAY_TOOLS[name].description,
+    input: GATEWAY_TOOLS[name].input,
     execute: async (input, signal) => {
       calls += 1;
       const request = { call: calls, tool: name, input };

@@ -1,9 +1,9 @@
-import { agentTools } from './pod-tools.js';
+import { podTools } from './pod-tools.js';
 import type { ToolsClient } from './tools-client.js';
 
 const client: ToolsClient = { call: () => Promise.resolve({ isError: false, result: {} }) };
 const namesOf = (families: Record<string, boolean>, hasBrowser: boolean) =>
-  agentTools(families, { client, hasBrowser }).map(({ name }) => name);
+  podTools(families, { client, hasBrowser }).map(({ name }) => name);
 
 const FILES = ['read', 'write', 'edit', 'list', 'grep', 'glob'];
 const BROWSER = ['browser_navigate', 'browser_snapshot', 'browser_click', 'browser_type', 'browser_screenshot'];

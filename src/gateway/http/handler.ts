@@ -11,7 +11,7 @@ import type { HttpMetrics } from '../../observability/metrics.js';
 import { MAX_MCP_MESSAGE_BYTES, MAX_MCP_MESSAGE_DEPTH } from '../../protocol/mcp.js';
 import { ClaimRequest, EventsRequest, FinishRequest, ToolRequest, type RunEvent } from '../../protocol/run.js';
 import type { Clock } from '../../runtime/clock.js';
-import type { AgentTools } from '../tools/tools.js';
+import type { GatewayTools } from '../tools/tools.js';
 import type { RunAuthenticator, RunIdentity } from '../auth/run-authenticator.js';
 import { GatewayError, tryAgain } from '../errors.js';
 import type { McpCalls } from '../mcp/mcp-calls.js';
@@ -35,7 +35,7 @@ export interface GatewayHandlerOptions {
   authenticator: Pick<RunAuthenticator, 'authenticate'>;
   claims: Pick<Claims, 'claim'>;
   reports: Pick<Reports, 'report'>;
-  tools: Pick<AgentTools, 'call'>;
+  tools: Pick<GatewayTools, 'call'>;
   finisher: Pick<RunFinisher, 'finish'>;
   models: Pick<ModelCalls, 'call'>;
   mcp: Pick<McpCalls, 'call'>;

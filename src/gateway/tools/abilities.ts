@@ -1,7 +1,7 @@
 /** What a run can do beyond shell and files, and what its agent is told about it at the claim. */
 import type { AgentRun } from '../../api/v1alpha1/agent-run.js';
 import type { Cache } from '../../kube/types.js';
-import { AGENT_TOOLS, type AgentToolName } from '../../protocol/gateway-tools.js';
+import { GATEWAY_TOOLS, type GatewayToolName } from '../../protocol/gateway-tools.js';
 import type { Abilities } from '../../protocol/run.js';
 import type { NoteStore } from './note-store.js';
 import { policyOf } from './approvals.js';
@@ -17,11 +17,11 @@ const MAX_SHOWN_NOTE_BYTES = 8 * 1024;
 const MAX_SHOWN_SKILLS = 100;
 
 /** Whether the agent has that tool now: what its families and skills allow. Enforced at every call, not only here. */
-export function hasTool(name: AgentToolName, agent: GatewayAgent, hasSkills: boolean): boolean {
+export function hasTool(name: GatewayToolName, agent: GatewayAgent, hasSkills: boolean): boolean {
   const { selfImprovement, tools } = agent.spec;
   if (name === 'edit_soul') return selfImprovement.allowSoulEdit && !agent.gitOps;
   if (name === 'install_skill' || name === 'install_mcp') return selfImprovement.allowToolInstall && !agent.gitOps;
-  const { family } = AGENT_TOOLS[name];
+  const { family } = GATEWAY_TOOLS[name];
   return family === 'skills' ? hasSkills : tools[family];
 }
 
@@ -38,9 +38,9 @@ export class AbilitiesReader {
   }
 
   /** The tools that the run has now, by name. */
-  toolsOf(run: AgentRun, agent: GatewayAgent, box: GatewayBox): AgentToolName[] {
+  toolsOf(run: AgentRun, agent: GatewayAgent, box: GatewayBox): GatewayToolName[] {
     const hasSkills = this.#skillsOf(run.metadata.namespace ?? '', agent).length > 0;
-    return (Object.keys(AGENT_TOOLS) as AgentToolName[]).filter(
+    return (Object.keys(GATEWAY_TOOLS) as GatewayToolName[]).filter(
       (name) => hasTool(name, agent, hasSkills) && !refuses(box, run, name),
     );
   }

@@ -9,7 +9,7 @@ import { isTerminal } from '../../run/status.js';
 import { ulid } from '../../api/ulid.js';
 import { MAX_CALL_DEPTH, MAX_CHILD_RUNS, type AgentRun } from '../../api/v1alpha1/agent-run.js';
 import type { Cache, KubeApi } from '../../kube/types.js';
-import type { AgentToolInput } from '../../protocol/gateway-tools.js';
+import type { GatewayToolInput } from '../../protocol/gateway-tools.js';
 import type { ToolAnswer } from '../../protocol/run.js';
 import { timeoutSignal } from '../../runtime/timeout-signal.js';
 import type { Clock } from '../../runtime/clock.js';
@@ -80,7 +80,7 @@ export class AgentCalls {
   }
 
   /** Starts the run of the call, or finds it when the call is repeated, and waits for its end if that is wanted. */
-  async call(input: AgentToolInput<'call_agent'>, context: ToolContext): Promise<ToolAnswer> {
+  async call(input: GatewayToolInput<'call_agent'>, context: ToolContext): Promise<ToolAnswer> {
     const { namespace } = context;
     const name = await this.#start(input, context);
     if (!input.wait) return answer({ runId: name, status: 'running' });
@@ -102,7 +102,7 @@ export class AgentCalls {
     if (run === undefined) throw new ToolRefusal(`the run ${ref.name} of the agent that you called was deleted`);
   }
 
-  async #start(input: AgentToolInput<'call_agent'>, context: ToolContext): Promise<string> {
+  async #start(input: GatewayToolInput<'call_agent'>, context: ToolContext): Promise<string> {
     const target = this.#target(input.handle.replace(/^@/, ''), context);
     const name = childNameOf(target.name, context);
     const uid = context.run.metadata.uid ?? '';
@@ -178,7 +178,7 @@ export class AgentCalls {
 /** The run of a call, without its name. */
 function childOf(
   target: GatewayAgent,
-  { message, wait }: AgentToolInput<'call_agent'>,
+  { message, wait }: GatewayToolInput<'call_agent'>,
   { namespace, run, agent }: ToolContext,
 ): StartRunRequest {
   const { name, uid = '' } = run.metadata;

@@ -1,5 +1,5 @@
 /** memory_search, memory_save, memory_delete. */
-import type { AgentToolInput } from '../../protocol/gateway-tools.js';
+import type { GatewayToolInput } from '../../protocol/gateway-tools.js';
 import type { ToolAnswer } from '../../protocol/run.js';
 import type { NoteStore } from './note-store.js';
 import { answer, type ToolContext } from './tool-context.js';
@@ -14,7 +14,7 @@ export class MemoryTools {
     this.#notes = notes;
   }
 
-  search(input: AgentToolInput<'memory_search'>, { namespace, agent }: ToolContext): ToolAnswer {
+  search(input: GatewayToolInput<'memory_search'>, { namespace, agent }: ToolContext): ToolAnswer {
     const words = (input.query ?? '').toLowerCase().split(/\s+/).filter(Boolean);
     const found = this.#notes
       .of(namespace, agent.name)
@@ -23,12 +23,12 @@ export class MemoryTools {
     return answer({ notes, found: found.length });
   }
 
-  async save({ text }: AgentToolInput<'memory_save'>, context: ToolContext): Promise<ToolAnswer> {
+  async save({ text }: GatewayToolInput<'memory_save'>, context: ToolContext): Promise<ToolAnswer> {
     const note = await this.#notes.save(context, text);
     return answer({ id: note.name });
   }
 
-  async delete({ id }: AgentToolInput<'memory_delete'>, context: ToolContext): Promise<ToolAnswer> {
+  async delete({ id }: GatewayToolInput<'memory_delete'>, context: ToolContext): Promise<ToolAnswer> {
     await this.#notes.delete(context, id);
     return answer({ deleted: id });
   }

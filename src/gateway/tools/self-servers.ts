@@ -6,7 +6,7 @@
 import type { Agent } from '../../api/v1alpha1/agent.js';
 import { MAX_MCP_SERVERS, type McpServerSpec } from '../../api/v1alpha1/mcp-server.js';
 import type { KubeApi } from '../../kube/types.js';
-import type { AgentToolInput } from '../../protocol/gateway-tools.js';
+import type { GatewayToolInput } from '../../protocol/gateway-tools.js';
 import type { ToolAnswer } from '../../protocol/run.js';
 import { isoNow, type Clock } from '../../runtime/clock.js';
 import { sameJson } from '../../runtime/same-json.js';
@@ -30,7 +30,7 @@ export class SelfServers {
   }
 
   /** Adds a server; one of that name is never replaced. A repeated call finds the server that it added. */
-  async install(input: AgentToolInput<'install_mcp'>, context: ToolContext): Promise<ToolAnswer> {
+  async install(input: GatewayToolInput<'install_mcp'>, context: ToolContext): Promise<ToolAnswer> {
     const server = checked(input, context);
     const { api, clock } = this.#options;
     await changeSelf(api, context, ({ spec, status }) => {
@@ -45,7 +45,7 @@ export class SelfServers {
   }
 }
 
-function checked(input: AgentToolInput<'install_mcp'>, { agent, box }: ToolContext): McpServerSpec {
+function checked(input: GatewayToolInput<'install_mcp'>, { agent, box }: ToolContext): McpServerSpec {
   if (input.transport === 'http' && box.egress === 'none') {
     throw new ToolRefusal(
       'runs of this Box reach no network (spec.egress.mode: none): only a person can add such a server',

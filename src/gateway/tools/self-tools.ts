@@ -9,7 +9,7 @@ import { MAX_SOUL_REVISIONS, MAX_SOUL_REVISION_BYTES, type Agent } from '../../a
 import { AgentSkills, MAX_SKILL_BYTES, type AgentSkill } from '../../api/v1alpha1/agent-skill.js';
 import { isAlreadyExists } from '../../kube/errors.js';
 import type { KubeApi } from '../../kube/types.js';
-import type { AgentToolInput } from '../../protocol/gateway-tools.js';
+import type { GatewayToolInput } from '../../protocol/gateway-tools.js';
 import type { ToolAnswer } from '../../protocol/run.js';
 import { isoNow, type Clock } from '../../runtime/clock.js';
 import { packFiles } from '../../skills/archive.js';
@@ -33,7 +33,7 @@ export class SelfTools {
   }
 
   /** The text before is kept in the status. */
-  async editSoul({ soul }: AgentToolInput<'edit_soul'>, context: ToolContext): Promise<ToolAnswer> {
+  async editSoul({ soul }: GatewayToolInput<'edit_soul'>, context: ToolContext): Promise<ToolAnswer> {
     const { api, clock } = this.#options;
     const isNew = await changeSelf(api, context, ({ spec, status }) => {
       if (spec.soul === soul) return undefined;
@@ -44,7 +44,7 @@ export class SelfTools {
   }
 
   /** Creates a skill; one of that slug is never replaced. A repeated call finds the skill that it made. */
-  async installSkill(input: AgentToolInput<'install_skill'>, context: ToolContext): Promise<ToolAnswer> {
+  async installSkill(input: GatewayToolInput<'install_skill'>, context: ToolContext): Promise<ToolAnswer> {
     const skill = this.#newSkill(input, context);
     const { slug } = input;
     try {
@@ -59,7 +59,7 @@ export class SelfTools {
     return answer({ slug, note: 'You have it from your next run on.' });
   }
 
-  #newSkill(input: AgentToolInput<'install_skill'>, context: ToolContext): AgentSkill {
+  #newSkill(input: GatewayToolInput<'install_skill'>, context: ToolContext): AgentSkill {
     const { slug, name, description, body } = input;
     const { namespace, agent, run, call } = context;
     if (hasFrontMatter(body)) throw new ToolRefusal('body must not begin with front matter: pass the text after it');
@@ -100,7 +100,7 @@ export function withRevision(before: readonly Revision[], revision: Revision): R
     .filter(({ soul }, index) => (bytes += Buffer.byteLength(soul)) <= MAX_SOUL_REVISION_BYTES || index === 0);
 }
 
-function contentsOf({ body, files = [] }: AgentToolInput<'install_skill'>): Map<string, Buffer> {
+function contentsOf({ body, files = [] }: GatewayToolInput<'install_skill'>): Map<string, Buffer> {
   const contents = new Map<string, Buffer>();
   let bytes = Buffer.byteLength(body);
   for (const { path, content } of files) {

@@ -3,7 +3,7 @@ import { childName, isSlug } from '../../api/names.js';
 import { AgentSkills, type AgentSkill } from '../../api/v1alpha1/agent-skill.js';
 import { isNotFound } from '../../kube/errors.js';
 import type { Cache, KubeApi } from '../../kube/types.js';
-import type { AgentToolInput } from '../../protocol/gateway-tools.js';
+import type { GatewayToolInput } from '../../protocol/gateway-tools.js';
 import type { ToolAnswer } from '../../protocol/run.js';
 import { DamagedArchiveError, encodingOf, unpackFiles } from '../../skills/archive.js';
 import { ToolRefusal, answer, type ToolContext } from './tool-context.js';
@@ -25,7 +25,7 @@ export class SkillTools {
     this.#options = options;
   }
 
-  async read({ slug, path, offset = 0 }: AgentToolInput<'read_skill'>, context: ToolContext): Promise<ToolAnswer> {
+  async read({ slug, path, offset = 0 }: GatewayToolInput<'read_skill'>, context: ToolContext): Promise<ToolAnswer> {
     const skill = await this.#find(slug, context);
     if (path !== undefined && path.toLowerCase() !== 'skill.md') {
       return answer({ slug, path, ...filePage(skill, path, offset) });

@@ -4,7 +4,12 @@
  */
 import { isTerminal } from '../../run/status.js';
 import type { Cache } from '../../kube/types.js';
-import { AGENT_TOOLS, isAgentTool, type AgentToolInput, type AgentToolName } from '../../protocol/gateway-tools.js';
+import {
+  GATEWAY_TOOLS,
+  isGatewayTool,
+  type GatewayToolInput,
+  type GatewayToolName,
+} from '../../protocol/gateway-tools.js';
 import type { ToolAnswer, ToolRequest } from '../../protocol/run.js';
 import type { RunIdentity } from '../auth/run-authenticator.js';
 import { GatewayError, runEnded } from '../errors.js';
@@ -38,7 +43,7 @@ export interface AgentToolsOptions {
 }
 
 type Tools = {
-  [Name in AgentToolName]: (input: AgentToolInput<Name>, context: ToolContext) => ToolAnswer | Promise<ToolAnswer>;
+  [Name in GatewayToolName]: (input: GatewayToolInput<Name>, context: ToolContext) => ToolAnswer | Promise<ToolAnswer>;
 };
 
 /** The latest call of a run and its answer, for a runner that did not hear it. */
@@ -47,7 +52,7 @@ interface Answered {
   answer: ToolAnswer;
 }
 
-export class AgentTools {
+export class GatewayTools {
   readonly #options: AgentToolsOptions;
   readonly #tools: Tools;
   readonly #answered = new WeakMap<ServedRun, Answered>();
@@ -91,18 +96,18 @@ export class AgentTools {
     const { tool } = request;
     const { namespace } = served.ref;
     const box = await this.#options.boxes.boxOf(namespace);
-    if (!isAgentTool(tool) || !this.#options.abilities.toolsOf(run, agent, box).includes(tool)) {
+    if (!isGatewayTool(tool) || !this.#options.abilities.toolsOf(run, agent, box).includes(tool)) {
       return refusal(
         `the tool ${tool.slice(0, 128)} is not there; it may be switched off for this agent, or for runs from outside`,
       );
     }
-    const input = AGENT_TOOLS[tool].input.safeParse(request.input);
+    const input = GATEWAY_TOOLS[tool].input.safeParse(request.input);
     if (!input.success) {
       const problems = input.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`);
       return refusal(`the input does not fit the tool ${tool}: ${problems.join('; ')}`);
     }
     const context = { namespace, run, served, agent, box, call: request.call };
-    const asked = { run, agent, box, tool: { name: tool, family: AGENT_TOOLS[tool].family } };
+    const asked = { run, agent, box, tool: { name: tool, family: GATEWAY_TOOLS[tool].family } };
     if (!(await isAllowed(this.#options.store, { ...asked, input: request.input, call: request.call }))) {
       return refusal(needsPerson(tool));
     }

@@ -53,7 +53,7 @@ function decisionOf(message: string): Decision {
   return { approved: false, reason: reason ?? text };
 }
 
-/** Runs act as `run:<name>` (src/gateway/agent-tools). */
+/** Runs act as `run:<name>` (src/gateway/tools). */
 function isRun(actor: string | undefined): boolean {
   return actor?.startsWith('run:') === true;
 }
