@@ -37,8 +37,8 @@ export const ANNOTATION_PROBED = 'boxwright.dev/probed';
 export const ANNOTATION_BUDGET = 'boxwright.dev/budget';
 
 /** Holds an AgentRun until it is counted in every owner's totals. */
-export const FINALIZER_FOLD = 'boxwright.dev/fold';
-/** Holds Agent, Box and Workspace until their children are removed and folded upward. */
+export const FINALIZER_ROLL_UP = 'boxwright.dev/fold';
+/** Holds Agent, Box and Workspace until their children are removed and rolled up. */
 export const FINALIZER_CLEANUP = 'boxwright.dev/cleanup';
 
 /** Environment and paths inside a run pod. */

@@ -29,7 +29,7 @@ import type { RetentionMetrics } from '../controllers/retention/metrics.js';
 import type { ControllerPart } from '../controllers/common/controller-part.js';
 import { createTemplatePartsController } from '../controllers/template-parts/controller.js';
 import { createTotalsController } from '../controllers/roll-up/controller.js';
-import { Folder } from '../controllers/roll-up/roll-up.js';
+import { RollUp } from '../controllers/roll-up/roll-up.js';
 import { createWorkspaceController } from '../controllers/workspace/controller.js';
 import { orUndefined } from '../kube/errors.js';
 import type { Cache, InformerFactory, KubeApi } from '../kube/types.js';
@@ -84,7 +84,7 @@ export function createControllerCaches(open: InformerFactory) {
     probeJobs: open(probeJobInformer),
     pods: open(controllerPodInformer),
     nodes: open(nodeInformer),
-    claims: open(volumeClaimInformer),
+    volumeClaims: open(volumeClaimInformer),
     storageClasses: open(storageClassInformer),
     namespaces: open(namespaceInformer),
     serviceAccounts: open(serviceAccountInformer),
@@ -120,7 +120,7 @@ export function createControllerParts(deps: ControllerPartsDependencies): Contro
   const common = { api, caches, clock, log };
   const namespace = config.releaseNamespace;
   const installation = createInstallationController({ ...common, namespace, gatewayService: config.gatewayService });
-  const folder = new Folder(api, (box, signal) => workspaceOf(api, caches.boxes, box, signal));
+  const rollUp = new RollUp(api, (box, signal) => workspaceOf(api, caches.boxes, box, signal));
   const archive = createArchiving(deps);
   const shownRuns = countLiveRuns(countableRuns(caches.runs), config.retentionMaxFinished);
   metrics.backlog.track(shownRuns);
@@ -135,7 +135,7 @@ export function createControllerParts(deps: ControllerPartsDependencies): Contro
     tickGate: createTickGate(caches.schedules, clock),
     maxRunning: config.maxRunning,
     metrics: metrics.runs,
-    fold: (run, signal) => folder.fold(run, signal),
+    rollUp: (run, signal) => rollUp.add(run, signal),
     jobSettings: createJobSettings({ api, clock, config, caBundle: () => installation.caBundle() }),
   });
   return [

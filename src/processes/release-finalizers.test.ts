@@ -1,4 +1,4 @@
-import { FINALIZER_CLEANUP, FINALIZER_FOLD } from '../api/labels.js';
+import { FINALIZER_CLEANUP, FINALIZER_ROLL_UP } from '../api/labels.js';
 import { AgentRuns } from '../api/v1alpha1/agent-run.js';
 import { Agents, type Agent } from '../api/v1alpha1/agent.js';
 import { ALL_KINDS } from '../api/v1alpha1/index.js';
@@ -16,7 +16,7 @@ const run = (name: string, finalizers: string[]) => ({
 describe('the uninstall hook', () => {
   test('removes our finalizers from every object and leaves those of others', async () => {
     const api = new RecordingApi();
-    await api.create(AgentRuns, run('one', [FINALIZER_FOLD, 'example.com/other']));
+    await api.create(AgentRuns, run('one', [FINALIZER_ROLL_UP, 'example.com/other']));
     await api.create(AgentRuns, run('two', ['example.com/other']));
     await api.create(AgentRuns, run('three', [FINALIZER_CLEANUP]));
 
@@ -34,7 +34,7 @@ describe('the uninstall hook', () => {
 
   test('goes on when a CRD is missing', async () => {
     const api = new RecordingApi();
-    await api.create(AgentRuns, run('one', [FINALIZER_FOLD]));
+    await api.create(AgentRuns, run('one', [FINALIZER_ROLL_UP]));
     api.failNext({ verb: 'list', resource: Agents.plural, error: apiError(404, 'NotFound') });
 
     await expect(releaseFinalizers(api, ALL_KINDS)).resolves.toBe(1);
@@ -42,7 +42,7 @@ describe('the uninstall hook', () => {
 
   test('fails loudly on a conflict, so that the Job is retried', async () => {
     const api = new RecordingApi();
-    await api.create(AgentRuns, run('one', [FINALIZER_FOLD]));
+    await api.create(AgentRuns, run('one', [FINALIZER_ROLL_UP]));
     api.failNext({ verb: 'patch', error: apiError(409, 'Conflict') });
 
     await expect(releaseFinalizers(api, ALL_KINDS)).rejects.toThrow(
@@ -52,8 +52,8 @@ describe('the uninstall hook', () => {
 
   test('releases all others when objects cannot be written, of every kind', async () => {
     const api = new RecordingApi();
-    for (let i = 0; i < 40; i++) await api.create(AgentRuns, run(`broken-${i}`, [FINALIZER_FOLD]));
-    await api.create(AgentRuns, run('one', [FINALIZER_FOLD]));
+    for (let i = 0; i < 40; i++) await api.create(AgentRuns, run(`broken-${i}`, [FINALIZER_ROLL_UP]));
+    await api.create(AgentRuns, run('one', [FINALIZER_ROLL_UP]));
     const agent = {
       apiVersion: 'boxwright.dev/v1alpha1',
       kind: 'Agent',
@@ -69,7 +69,7 @@ describe('the uninstall hook', () => {
   });
 
   test('writes many objects at once, and reads nothing of what they hold', async () => {
-    const items = Array.from({ length: 100 }, (_, index) => run(`run-${index}`, [FINALIZER_FOLD]));
+    const items = Array.from({ length: 100 }, (_, index) => run(`run-${index}`, [FINALIZER_ROLL_UP]));
     const written = new Set<string>();
     let asked: ListOptions | undefined;
     let underWay = 0;

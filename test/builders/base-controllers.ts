@@ -78,7 +78,7 @@ export async function startBaseControllers(server: TestApiServer): Promise<Runni
     memories: open(controllerMemoryInformer),
     apiKeys: open(controllerApiKeyInformer),
     runs: open(controllerRunInformer),
-    claims: open(volumeClaimInformer),
+    volumeClaims: open(volumeClaimInformer),
     storageClasses: open(storageClassInformer),
     namespaces: open(namespaceInformer),
     serviceAccounts: open(serviceAccountInformer),

@@ -1,5 +1,5 @@
 /** Runs, agents, Boxes, Jobs and pods for tests of the run controller: valid, complete, changed by small functions. */
-import { FINALIZER_FOLD, LABEL_RUN } from '../../src/api/labels.js';
+import { FINALIZER_ROLL_UP, LABEL_RUN } from '../../src/api/labels.js';
 import { API_VERSION } from '../../src/api/define-resource.js';
 import type { ObjectMeta } from '../../src/api/meta.js';
 import type { AgentRun } from '../../src/api/v1alpha1/agent-run.js';
@@ -55,7 +55,7 @@ export function makeRun(name = 'ada-1', parts: RunParts = {}): AgentRun {
   return {
     apiVersion: API_VERSION,
     kind: 'AgentRun',
-    metadata: { name, namespace: NAMESPACE, uid: `uid-${name}`, finalizers: [FINALIZER_FOLD], ...parts.metadata },
+    metadata: { name, namespace: NAMESPACE, uid: `uid-${name}`, finalizers: [FINALIZER_ROLL_UP], ...parts.metadata },
     spec: {
       agent: 'ada',
       agentUid: 'uid-agent-ada',

@@ -1,4 +1,4 @@
-/** The run controller and folding on a recording API, driven by hand: no engine, no timers, one key after the other. */
+/** The run controller and the roll-up on a recording API, driven by hand: no engine, no timers, one key after the other. */
 import { Agents } from '../../src/api/v1alpha1/agent.js';
 import { AgentRuns } from '../../src/api/v1alpha1/agent-run.js';
 import type { AgentRun } from '../../src/api/v1alpha1/agent-run.js';
@@ -13,7 +13,7 @@ import type { RunControllers } from '../../src/controllers/agent-run/controller.
 import { BudgetLedger } from '../../src/controllers/budget/ledger.js';
 import type { ControllerPart } from '../../src/controllers/common/controller-part.js';
 import { createEventController } from '../../src/controllers/events/controller.js';
-import { Folder } from '../../src/controllers/roll-up/roll-up.js';
+import { RollUp } from '../../src/controllers/roll-up/roll-up.js';
 import type { ObjectEvent } from '../../src/runtime/event-recorder.js';
 import { isRetrySoon } from '../../src/runtime/errors.js';
 import { FakeClock } from './fake-clock.js';
@@ -111,11 +111,11 @@ export class RunWorld {
       workspaces: this.api.informer(controllerWorkspaceInformer),
       nodes: this.api.informer(nodeInformer),
       namespaces: this.api.informer(namespaceInformer),
-      claims: this.api.informer(volumeClaimInformer),
+      volumeClaims: this.api.informer(volumeClaimInformer),
       storageClasses: this.api.informer(storageClassInformer),
     };
     const workspaceOf = (box: string) => Promise.resolve(caches.boxes.get(box)?.spec.workspace);
-    const folder = new Folder(this.api, workspaceOf);
+    const rollUp = new RollUp(this.api, workspaceOf);
     const store = options.archive;
     const archive =
       store === undefined
@@ -142,7 +142,7 @@ export class RunWorld {
       log: this.logged.log,
       caches,
       maxRunning: options.maxRunning ?? 100,
-      fold: (run, signal) => folder.fold(run, signal),
+      rollUp: (run, signal) => rollUp.add(run, signal),
       metrics: {
         ended: (reason) => this.ended.push(reason ?? ''),
         returned: () => this.ended.push('returned'),

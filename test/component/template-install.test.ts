@@ -82,7 +82,7 @@ class World {
       schedules: this.harness.api.informer(controllerScheduleInformer),
       skills: this.harness.api.informer(controllerSkillInformer),
       memories: this.harness.api.informer(controllerMemoryInformer),
-      claims: this.harness.api.informer(volumeClaimInformer),
+      volumeClaims: this.harness.api.informer(volumeClaimInformer),
       storageClasses: this.harness.api.informer(storageClassInformer),
       runs: this.harness.api.informer(controllerRunInformer),
     },

@@ -2,7 +2,7 @@
  * The controller process as it runs in a pod, twice, on a real API server. There is no kubelet and no Job controller: the
  * tests play pods and the gateway by writing their statuses.
  */
-import { FINALIZER_FOLD, LABEL_RUN } from '../../src/api/labels.js';
+import { FINALIZER_ROLL_UP, LABEL_RUN } from '../../src/api/labels.js';
 import type { KubeObject, ResourceType } from '../../src/api/meta.js';
 import { AgentRuns } from '../../src/api/v1alpha1/agent-run.js';
 import type { AgentRun } from '../../src/api/v1alpha1/agent-run.js';
@@ -103,7 +103,7 @@ describe('the controller process', () => {
 
   /** A run as a five-line manifest, or as the API makes it. */
   async function createRun(name: string, agent = 'ada', agentUid?: string): Promise<AgentRun> {
-    const finalizers = agentUid === undefined ? [] : [FINALIZER_FOLD];
+    const finalizers = agentUid === undefined ? [] : [FINALIZER_ROLL_UP];
     return await server.api.create(AgentRuns, {
       apiVersion,
       kind: 'AgentRun',
@@ -222,7 +222,7 @@ describe('the controller process', () => {
     await createRun('by-hand');
     const job = await waitForJob('by-hand');
     const run = await server.api.get(AgentRuns, ofRun('by-hand'));
-    expect(run.metadata.finalizers).toEqual([FINALIZER_FOLD]);
+    expect(run.metadata.finalizers).toEqual([FINALIZER_ROLL_UP]);
     expect(run.status?.agentUid).toBe((await server.api.get(Agents, ofRun('ada'))).metadata.uid);
     expect(job.metadata.ownerReferences).toMatchObject([{ kind: 'AgentRun', uid: run.metadata.uid, controller: true }]);
     expect(job.spec).toMatchObject({ backoffLimit: 0, podReplacementPolicy: 'Failed' });
@@ -354,7 +354,7 @@ describe('the controller process', () => {
     const agent = await waitFor(Agents, ofRun('ada'), ({ status }) => (status?.folded?.runs ?? 0) > 0);
     const live = (await server.api.list(AgentRuns, { namespace: NAMESPACE })).items;
     const counted = live.filter(
-      ({ spec, metadata }) => spec.agent === 'ada' && metadata.finalizers?.includes(FINALIZER_FOLD) === true,
+      ({ spec, metadata }) => spec.agent === 'ada' && metadata.finalizers?.includes(FINALIZER_ROLL_UP) === true,
     );
     const total = counted.length + (agent.status?.folded?.runs ?? 0);
     await waitFor(Agents, ofRun('ada'), ({ status }) => status?.runs === total && status.costUsd !== undefined);

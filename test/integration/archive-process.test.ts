@@ -4,7 +4,7 @@
  */
 import { Registry } from 'prom-client';
 import { isTrue } from '../../src/api/conditions.js';
-import { FINALIZER_FOLD } from '../../src/api/labels.js';
+import { FINALIZER_ROLL_UP } from '../../src/api/labels.js';
 import type { KubeObject, ResourceType } from '../../src/api/meta.js';
 import { AgentRuns } from '../../src/api/v1alpha1/agent-run.js';
 import type { AgentRun } from '../../src/api/v1alpha1/agent-run.js';
@@ -100,7 +100,7 @@ describe('the controller process with an archive', () => {
   /** A run that has ended, with one chunk. */
   async function endedRun(agent: Agent, name: string): Promise<void> {
     const spec = { agent: agent.metadata.name, agentUid: agent.metadata.uid, message: `hello ${name}` };
-    const metadata = { name, namespace: NAMESPACE, finalizers: [FINALIZER_FOLD] };
+    const metadata = { name, namespace: NAMESPACE, finalizers: [FINALIZER_ROLL_UP] };
     const { metadata: made } = await create(AgentRuns, metadata, spec);
     const owner = { namespace: NAMESPACE, name, uid: made.uid ?? '' };
     await writeChunk(server.api, owner, 0, await encodeEvents([toolEvent(1)]));

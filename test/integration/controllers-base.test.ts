@@ -1,7 +1,7 @@
 /** Workspace, Box, Agent, AgentTrigger and APIKey controllers on a real API server. */
 import { createHash } from 'node:crypto';
 import { findCondition, isTrue } from '../../src/api/conditions.js';
-import { ANNOTATION_ADOPT, FINALIZER_FOLD } from '../../src/api/labels.js';
+import { ANNOTATION_ADOPT, FINALIZER_ROLL_UP } from '../../src/api/labels.js';
 import type { KubeObject, ResourceType } from '../../src/api/meta.js';
 import { AgentRuns } from '../../src/api/v1alpha1/agent-run.js';
 import { AgentTriggers } from '../../src/api/v1alpha1/agent-trigger.js';
@@ -310,7 +310,7 @@ describe('base controllers', () => {
       await create(Agents, { name: 'a', namespace }, { name: 'A' });
       await waitFor(Agents, { name: 'a', namespace }, isReady);
       await create(AgentTriggers, { name: 'a.t', namespace }, { agent: 'a', name: 'T', body: 'b' });
-      const run = { name: 'a-run', namespace, finalizers: [FINALIZER_FOLD] };
+      const run = { name: 'a-run', namespace, finalizers: [FINALIZER_ROLL_UP] };
       await create(AgentRuns, run, { agent: 'a', message: 'hello' });
       await create(APIKeys, { name: 'k', namespace: `bw-ws-${workspace}` }, {});
       await waitFor(APIKeys, { name: 'k', namespace: `bw-ws-${workspace}` }, isReady);

@@ -7,7 +7,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parse, stringify } from 'yaml';
-import { FINALIZER_CLEANUP, FINALIZER_FOLD } from '../../src/api/labels.js';
+import { FINALIZER_CLEANUP, FINALIZER_ROLL_UP } from '../../src/api/labels.js';
 import { runReleaseFinalizers } from '../../src/processes/release-finalizers.js';
 import { eventually } from '../builders/api-server.js';
 import { findTools } from '../builders/kubectl.js';
@@ -90,9 +90,9 @@ describe('helm uninstall', () => {
     await create('Workspace', 'acme', { slots: 1 }, [FINALIZER_CLEANUP]);
     await create('Box', 'dev', { workspace: 'acme' }, [FINALIZER_CLEANUP]);
     await create('Agent', 'ada', { name: 'Ada' }, [FINALIZER_CLEANUP], NAMESPACE);
-    await create('AgentRun', 'kept', { agent: 'ada', message: 'x' }, [FINALIZER_FOLD], NAMESPACE);
-    await create('AgentRun', 'going', { agent: 'ada', message: 'x' }, [FINALIZER_FOLD], NAMESPACE);
-    await create('AgentRun', 'held', { agent: 'ada', message: 'x' }, [FINALIZER_FOLD, 'example.com/x'], NAMESPACE);
+    await create('AgentRun', 'kept', { agent: 'ada', message: 'x' }, [FINALIZER_ROLL_UP], NAMESPACE);
+    await create('AgentRun', 'going', { agent: 'ada', message: 'x' }, [FINALIZER_ROLL_UP], NAMESPACE);
+    await create('AgentRun', 'held', { agent: 'ada', message: 'x' }, [FINALIZER_ROLL_UP, 'example.com/x'], NAMESPACE);
     // Nobody folds it: without the hook it would stay for ever.
     await ok(['delete', 'agentrun', 'going', '-n', NAMESPACE, '--wait=false']);
 

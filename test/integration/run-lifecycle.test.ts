@@ -5,7 +5,7 @@
 import { createHash } from 'node:crypto';
 import { gzipSync } from 'node:zlib';
 import { Registry } from 'prom-client';
-import { FINALIZER_FOLD, LABEL_RUN } from '../../src/api/labels.js';
+import { FINALIZER_ROLL_UP, LABEL_RUN } from '../../src/api/labels.js';
 import type { KubeObject, ResourceType } from '../../src/api/meta.js';
 import { chunkName } from '../../src/api/names.js';
 import { findCondition, isTrue } from '../../src/api/conditions.js';
@@ -71,7 +71,7 @@ describe('the life of runs', () => {
   async function createFinished(name: string, hours: number, more: { spec?: object; status?: object } = {}) {
     const agentUid = (await server.api.get(Agents, ofRun('ada'))).metadata.uid;
     const spec = { agent: 'ada', agentUid, ...(more.spec ?? { message: 'hello' }) };
-    await create(AgentRuns, { ...ofRun(name), finalizers: [FINALIZER_FOLD] }, spec);
+    await create(AgentRuns, { ...ofRun(name), finalizers: [FINALIZER_ROLL_UP] }, spec);
     await setStatus(name, {
       phase: 'done',
       reason: 'Completed',

@@ -52,9 +52,9 @@ export function createRunControllers(deps: RunDependencies): RunControllers {
       workers: 1,
       watch: (enqueue) => watchPlaces(deps, queue, () => enqueue(WHOLE_INSTALLATION)),
       reconcile() {
-        deps.budgets?.empty.review();
+        deps.budgets?.exhausted.review();
         for (const key of queue.admitNext()) wakeRun(key);
-        const budget = deps.budgets?.empty.nextFreeMs() ?? Infinity;
+        const budget = deps.budgets?.exhausted.nextFreeMs() ?? Infinity;
         const next = Math.min(queue.nextChangeMs() ?? Infinity, watchWaiting(), budget);
         return Promise.resolve(next === Infinity ? {} : { requeueAfterMs: next });
       },
@@ -95,7 +95,7 @@ function watchRuns(
     caches.boxes.onChange((change) => {
       if (pauseChanged(change)) enqueueAll(liveRunsOf(caches, change.key), enqueue);
     }),
-    caches.claims.onChange(({ previous, current }) => {
+    caches.volumeClaims.onChange(({ previous, current }) => {
       const claim = current ?? previous;
       if (claim === undefined) return;
       enqueueAll(caches.runs.byIndex(LIVE_BY_AGENT, agentKey(claim.namespace, claim.agent)), enqueue);
@@ -107,7 +107,7 @@ function watchRuns(
       }
     }),
     archive?.onStored(enqueue) ?? (() => undefined),
-    budgets?.empty.onEmpty((mark) => enqueueAll(runsOfBudget(caches, mark), enqueue)) ?? (() => undefined),
+    budgets?.exhausted.onExhausted((mark) => enqueueAll(runsOfBudget(caches, mark), enqueue)) ?? (() => undefined),
   ]);
 }
 
@@ -143,7 +143,7 @@ function liveRunsOf(caches: RunCaches, box: string): readonly ControllerRun[] {
   return caches.runs.byIndex(LIVE_BY_NAMESPACE, boxNamespace(box));
 }
 
-/** Live runs that an empty budget holds back, or will. */
+/** Live runs that an exhausted budget holds back, or will. */
 function runsOfBudget(caches: RunCaches, { kind, name, where: { namespace, agent } }: Mark): readonly ControllerRun[] {
   if (kind === 'Agent') return caches.runs.byIndex(LIVE_BY_AGENT, agentKey(namespace, agent));
   if (kind === 'Box') return liveRunsOf(caches, name);
@@ -158,7 +158,7 @@ function enqueueAll(runs: readonly ControllerRun[], enqueue: (key: string) => vo
 function watchPlaces({ caches, budgets }: RunDependencies, queue: RunQueue, poke: () => void): () => void {
   return all([
     queue.onChange(poke),
-    budgets?.empty.onFreed(poke) ?? (() => undefined),
+    budgets?.exhausted.onFreed(poke) ?? (() => undefined),
     caches.agents.onChange((change) => {
       if (agentChanged(change)) poke();
     }),
@@ -168,7 +168,7 @@ function watchPlaces({ caches, budgets }: RunDependencies, queue: RunQueue, poke
     caches.workspaces.onChange((change) => {
       if (pauseChanged(change)) poke();
     }),
-    caches.claims.onChange(poke),
+    caches.volumeClaims.onChange(poke),
     caches.storageClasses.onChange(poke),
     caches.pods.onChange(({ previous, current }) => {
       if (previous?.unschedulable !== undefined && current?.unschedulable === undefined) poke();

@@ -29,7 +29,7 @@ export interface RunCaches {
   /** Namespaces of Boxes and Workspaces. */
   namespaces: Cache<Namespace>;
   /** Volume claims of agents. */
-  claims: Cache<VolumeClaimProjection>;
+  volumeClaims: Cache<VolumeClaimProjection>;
   storageClasses: Cache<StorageClassProjection>;
 }
 
@@ -39,7 +39,7 @@ export interface RunDependencies {
   log: Logger;
   caches: RunCaches;
   /** Adds an ended run to the totals of its owners; resolves when it is in all of them. */
-  fold(run: ControllerRun, signal: AbortSignal): Promise<void>;
+  rollUp(run: ControllerRun, signal: AbortSignal): Promise<void>;
   /** Absent without an archive. */
   archive?: ArchiveGate | undefined;
   /** How long a deleted run has to stay for its schedule; absent where nothing is scheduled. */
@@ -47,7 +47,7 @@ export interface RunDependencies {
   /** Read for every Job: the CA bundle changes during a rotation. Rejects while the installation is not set up. */
   jobSettings(signal: AbortSignal): Promise<JobSettings>;
   /** Grants slices of budgets; absent where nobody limits them. */
-  budgets?: Pick<BudgetLedger, 'admit' | 'release' | 'empty'> | undefined;
+  budgets?: Pick<BudgetLedger, 'admit' | 'release' | 'exhausted'> | undefined;
   /** Runs of the installation that may work at once. */
   maxRunning: number;
   metrics: RunMetrics;

@@ -108,7 +108,7 @@ export function queueFacts({ caches, budgets }: Pick<RunDependencies, 'caches' |
       const agent = caches.agents.get(key);
       return agentGate(agent) ?? volumeGate(caches, box, agent);
     },
-    hasNoBudget: (box, agent) => budgets?.empty.of(box, agent) !== undefined,
+    hasNoBudget: (box, agent) => budgets?.exhausted.of(box, agent) !== undefined,
   };
 }
 

@@ -1,5 +1,5 @@
 /** The writes of the run controller. Each carries the version or the UID that the decision was made on. */
-import { FINALIZER_FOLD } from '../../api/labels.js';
+import { FINALIZER_ROLL_UP } from '../../api/labels.js';
 import { AgentRuns } from '../../api/v1alpha1/agent-run.js';
 import { agentUidOf } from '../../run/status.js';
 import { transition, type StatusEvent } from '../../run/transition.js';
@@ -60,7 +60,7 @@ export class RunWriter {
 
   async #hold(run: ControllerRun, signal: AbortSignal): Promise<ControllerRun> {
     const { resourceVersion, finalizers = [] } = run.metadata;
-    const body = { metadata: { resourceVersion, finalizers: [...finalizers, FINALIZER_FOLD] } };
+    const body = { metadata: { resourceVersion, finalizers: [...finalizers, FINALIZER_ROLL_UP] } };
     const held = await this.api.patch(AgentRuns, refOf(run.metadata), body, { type: 'merge', signal });
     return { ...run, metadata: held.metadata };
   }
@@ -68,7 +68,7 @@ export class RunWriter {
   /** The run is counted: lets it go. A run that is gone is a success. */
   async release(run: ControllerRun, signal: AbortSignal): Promise<void> {
     const { resourceVersion, finalizers = [] } = run.metadata;
-    const body = { metadata: { resourceVersion, finalizers: finalizers.filter((name) => name !== FINALIZER_FOLD) } };
+    const body = { metadata: { resourceVersion, finalizers: finalizers.filter((name) => name !== FINALIZER_ROLL_UP) } };
     try {
       await this.api.patch(AgentRuns, refOf(run.metadata), body, { type: 'merge', signal });
     } catch (error) {

@@ -52,7 +52,7 @@ function setup(slots = 1, archive?: MemoryArchive, boxSpec: object = {}) {
     schedules: api.informer(controllerScheduleInformer),
     skills: api.informer(controllerSkillInformer),
     memories: api.informer(controllerMemoryInformer),
-    claims: api.informer(volumeClaimInformer),
+    volumeClaims: api.informer(volumeClaimInformer),
     storageClasses: api.informer(storageClassInformer),
     runs: api.informer(controllerRunInformer),
   };

@@ -59,7 +59,7 @@ export interface AgentDependencies {
     skills: Cache<AgentChild>;
     memories: Cache<AgentChild>;
     runs: Cache<RunOfAgent>;
-    claims: Cache<VolumeClaimProjection>;
+    volumeClaims: Cache<VolumeClaimProjection>;
     storageClasses: Cache<StorageClassProjection>;
   };
 }

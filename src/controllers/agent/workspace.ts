@@ -30,7 +30,7 @@ export interface WorkspaceDependencies {
   caches: {
     agents: Cache<ControllerAgent>;
     boxes: Cache<Box>;
-    claims: Cache<VolumeClaimProjection>;
+    volumeClaims: Cache<VolumeClaimProjection>;
     storageClasses: Cache<StorageClassProjection>;
   };
 }
@@ -41,7 +41,7 @@ export function watchWorkspaces({ caches }: WorkspaceDependencies, enqueue: (key
     for (const { metadata } of agents) enqueue(objectKey(metadata));
   };
   return all([
-    caches.claims.onChange(({ previous, current }) => {
+    caches.volumeClaims.onChange(({ previous, current }) => {
       const claim = current ?? previous;
       if (claim !== undefined) enqueue(`${claim.namespace}/${claim.agent}`);
     }),

@@ -7,7 +7,7 @@ import type { ReconcileResult } from '../../runtime/controller.js';
 import { runSteps } from '../../runtime/steps.js';
 import { all } from '../common/controller-part.js';
 import type { ControllerPart } from '../common/controller-part.js';
-import { CountMirror } from '../common/count-mirror.js';
+import { PublishDelay } from '../common/publish-delay.js';
 import { patchStatus } from '../common/status-patch.js';
 import type { BoxDependencies } from './dependencies.js';
 import { boxSteps } from './steps.js';
@@ -15,15 +15,15 @@ import { BY_WORKSPACE } from '../../projections/indexes.js';
 
 /** The controller of Box. */
 export function createBoxController(deps: BoxDependencies): ControllerPart {
-  const mirror = new CountMirror(deps.clock);
-  const steps = boxSteps(deps, mirror);
+  const publishDelay = new PublishDelay(deps.clock);
+  const steps = boxSteps(deps, publishDelay);
   return {
     name: 'box',
     workers: 4,
     watch: (enqueue) => watchBox(deps, enqueue),
     async reconcile(key, signal): Promise<ReconcileResult | void> {
       const box = deps.caches.boxes.get(key);
-      if (box === undefined) return mirror.settle(key);
+      if (box === undefined) return publishDelay.settle(key);
       return await runSteps({
         object: box,
         inputs: { namespace: boxNamespace(box.metadata.name) },

@@ -5,11 +5,11 @@ import type { Box } from '../../api/v1alpha1/box.js';
 import { LimitRanges, NetworkPolicies, ResourceQuotas, ServiceAccounts, RoleBindings } from '../../kube/core-types.js';
 import { CONTINUE, DONE, requeueAfter } from '../../runtime/steps.js';
 import type { Step, StepResult } from '../../runtime/steps.js';
-import type { CountMirror } from '../common/count-mirror.js';
+import type { PublishDelay } from '../common/publish-delay.js';
 import { deleteObjects } from '../common/delete-objects.js';
 import { ensureObject } from '../common/ensure-object.js';
 import { ensureFinalizer } from '../common/finalizer.js';
-import { mirrorCounts } from '../common/mirror-counts.js';
+import { publishCounts } from '../common/publish-counts.js';
 import { ensureNamespace } from '../common/namespace.js';
 import { setReady } from '../common/ready.js';
 import type { NotReady } from '../common/ready.js';
@@ -28,7 +28,7 @@ const BLOCKED_RECHECK_MS = 30_000;
 export type BoxStep = Step<Box, BoxInputs>;
 
 /** deleted? -> finalizer -> Workspace -> namespace -> policies -> other objects -> endpoint -> network probe -> counts -> Ready. */
-export function boxSteps(deps: BoxDependencies, mirror: CountMirror): readonly BoxStep[] {
+export function boxSteps(deps: BoxDependencies, publishDelay: PublishDelay): readonly BoxStep[] {
   return [
     {
       name: 'finalize',
@@ -58,7 +58,7 @@ export function boxSteps(deps: BoxDependencies, mirror: CountMirror): readonly B
     {
       name: 'counts',
       run: (draft, { namespace }) =>
-        mirrorCounts(mirror, draft.metadata.name, draft, {
+        publishCounts(publishDelay, draft.metadata.name, draft, {
           agents: deps.caches.agents.byIndex(BY_NAMESPACE, namespace).length,
           running: deps.counts.running(namespace),
           queued: deps.counts.queued(namespace),

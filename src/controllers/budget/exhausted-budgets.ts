@@ -10,13 +10,13 @@ import type { Clock } from '../../runtime/clock.js';
 import { isSettled } from '../../run/status.js';
 import { ownerScopes, placeOf, returnsOf } from './scopes.js';
 import type { BudgetCaches, OwnerScope, Place } from './scopes.js';
-import { isEmpty, type Limit } from './grants.js';
+import { isExhausted, type Limit } from './grants.js';
 import { agentKey } from '../../projections/indexes.js';
 
 type Period = Exclude<Limit['per'], 'run'>;
 
 /** A budget that has nothing left. */
-export interface EmptyBudget {
+export interface ExhaustedBudget {
   kind: OwnerScope['kind'];
   name: string;
   per: Period;
@@ -26,7 +26,7 @@ export interface EmptyBudget {
 }
 
 /** One that holds runs back: those of the owner that stands over `where`. */
-export interface Mark extends EmptyBudget {
+export interface Mark extends ExhaustedBudget {
   id: string;
   where: Pick<Place, 'namespace' | 'agent'>;
   isDirty: boolean;
@@ -34,11 +34,11 @@ export interface Mark extends EmptyBudget {
 
 type UsedIn = (scope: OwnerScope, per: Period, without?: AgentRun) => Amount;
 
-export class EmptyBudgets {
+export class ExhaustedBudgets {
   /** By owner: the one that is free again last. */
   readonly #marks = new Map<string, Mark>();
   readonly #freeListeners = new Set<() => void>();
-  readonly #emptyListeners = new Set<(mark: Mark) => void>();
+  readonly #exhaustedListeners = new Set<(mark: Mark) => void>();
 
   constructor(
     private readonly caches: BudgetCaches,
@@ -71,25 +71,25 @@ export class EmptyBudgets {
     return () => this.#freeListeners.delete(listener);
   }
 
-  /** Calls back when a budget was found empty that was not known to be. Returns unsubscribe. */
-  onEmpty(listener: (mark: Mark) => void): () => void {
-    this.#emptyListeners.add(listener);
-    return () => this.#emptyListeners.delete(listener);
+  /** Calls back when a budget was found exhausted that was not known to be. Returns unsubscribe. */
+  onExhausted(listener: (mark: Mark) => void): () => void {
+    this.#exhaustedListeners.add(listener);
+    return () => this.#exhaustedListeners.delete(listener);
   }
 
-  /** The empty budget that holds a run back; it is remembered for the others of its owner. */
-  expectRoom(run: AgentRun): EmptyBudget | undefined {
+  /** The exhausted budget that holds a run back; it is remembered for the others of its owner. */
+  expectRoom(run: AgentRun): ExhaustedBudget | undefined {
     const { namespace, agent } = placeOf(run);
     for (const scope of ownerScopes(this.caches, { namespace, agent })) {
-      const found = this.#emptyIn(scope, run);
+      const found = this.#exhaustedIn(scope, run);
       if (found === undefined) this.#marks.delete(scope.id);
       else this.#mark({ ...found, id: scope.id, where: { namespace, agent }, isDirty: false });
     }
     return this.of(boxOfNamespace(namespace) ?? '', agent);
   }
 
-  /** The empty budget that holds the runs of an agent back, as it was last seen. No counting. */
-  of(box: string, agent: string): EmptyBudget | undefined {
+  /** The exhausted budget that holds the runs of an agent back, as it was last seen. No counting. */
+  of(box: string, agent: string): ExhaustedBudget | undefined {
     if (this.#marks.size === 0) return undefined;
     const workspace = this.caches.boxes.get(box)?.spec.workspace ?? '';
     const ids = [`Agent:${agentKey(boxNamespace(box), agent)}`, `Box:${box}`, `Workspace:${workspace}`];
@@ -102,7 +102,7 @@ export class EmptyBudgets {
     for (const mark of this.#marks.values()) {
       if (!mark.isDirty && mark.freeAt > now) continue;
       const scope = ownerScopes(this.caches, mark.where).find(({ id }) => id === mark.id);
-      const found = scope === undefined ? undefined : this.#emptyIn(scope);
+      const found = scope === undefined ? undefined : this.#exhaustedIn(scope);
       if (found === undefined) this.#marks.delete(mark.id);
       else this.#marks.set(mark.id, { ...mark, ...found, isDirty: false });
     }
@@ -117,15 +117,15 @@ export class EmptyBudgets {
   #mark(mark: Mark): void {
     const isNew = !this.#marks.has(mark.id);
     this.#marks.set(mark.id, mark);
-    if (isNew) for (const listener of this.#emptyListeners) listener(mark);
+    if (isNew) for (const listener of this.#exhaustedListeners) listener(mark);
   }
 
-  #emptyIn(scope: OwnerScope, without?: AgentRun): EmptyBudget | undefined {
+  #exhaustedIn(scope: OwnerScope, without?: AgentRun): ExhaustedBudget | undefined {
     const { kind, name } = scope;
     return latest(
       scope.budget.flatMap((limit) => {
         const { per } = limit;
-        if (per === 'run' || !isEmpty(limit, this.usedIn(scope, per, without))) return [];
+        if (per === 'run' || !isExhausted(limit, this.usedIn(scope, per, without))) return [];
         return [{ kind, name, per, limit, freeAt: endOf(per, this.clock.now()) }];
       }),
     );
@@ -149,7 +149,7 @@ function freesSomething({ previous, current }: CacheChange<AgentRun>): boolean {
   return (isSettled(current) && !isSettled(previous)) || returnsOf(current) > returnsOf(previous);
 }
 
-function latest<T extends EmptyBudget>(found: readonly T[]): T | undefined {
+function latest<T extends ExhaustedBudget>(found: readonly T[]): T | undefined {
   return found.reduce<T | undefined>(
     (last, one) => (last === undefined || one.freeAt > last.freeAt ? one : last),
     undefined,
@@ -164,7 +164,7 @@ function endOf(per: Period, now: number): number {
 }
 
 /** What a run that waits for it says. */
-export function describeEmpty({ kind, name, per, limit, freeAt }: EmptyBudget): string {
+export function describeExhausted({ kind, name, per, limit, freeAt }: ExhaustedBudget): string {
   const { usd, tokens } = limit;
   const amounts = [usd === undefined ? [] : [`${usd} US dollars`], tokens === undefined ? [] : [`${tokens} tokens`]];
   const budget = `${amounts.flat().join(' and ')} a ${per}`;

@@ -8,7 +8,7 @@ import type { Budgets } from '../../api/v1alpha1/common.js';
 const FIRST_SHARE = 8;
 const FIRST_TOKENS = 50_000;
 const FIRST_MICRO_USD = 100_000;
-/** With less than this no model call is possible: a budget that has so little left is empty. */
+/** With less than this no model call is possible: a budget that has so little left is exhausted. */
 const LEAST_TOKENS = 1_000;
 const LEAST_MICRO_USD = 1_000;
 
@@ -30,7 +30,7 @@ export function narrow(left: Allowance, { usd, tokens }: Limit, used: readonly A
 }
 
 /** Whether a limit with this much used leaves nothing to work with. */
-export function isEmpty({ usd, tokens }: Limit, used: Amount): boolean {
+export function isExhausted({ usd, tokens }: Limit, used: Amount): boolean {
   const microUsd = parseMicroUsd(usd);
   return (
     (tokens !== undefined && tooLittle(tokens, used.tokens, LEAST_TOKENS)) ||

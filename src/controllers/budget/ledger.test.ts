@@ -2,12 +2,12 @@
 import { array, assert, constantFrom, nat, property, record } from 'fast-check';
 import { addToPeriods, amountOf, parseGrant, renderGrant, type Grant } from '../../run/usage/budget.js';
 import { callersOf } from '../../api/names.js';
-import { foldInto } from '../../run/usage/totals.js';
+import { rollUp } from '../../run/usage/totals.js';
 import type { AgentRun, RunBudget } from '../../api/v1alpha1/agent-run.js';
 import type { Budgets } from '../../api/v1alpha1/common.js';
 import { BudgetWorld, NAMESPACE, calledBy, newRun, usageOf } from '../../../test/builders/budget-world.js';
 import { createBudgetController } from './controller.js';
-import { describeEmpty } from './exhausted-budgets.js';
+import { describeExhausted } from './exhausted-budgets.js';
 
 test('removed runs are remembered for two minutes, also where nobody has a budget', async () => {
   const world = new BudgetWorld({});
@@ -229,7 +229,7 @@ describe('agents that call agents', () => {
     expect(left()).toBe(50_000);
 
     const counted = { uid: 'uid-a', createdAt: at, usage: usageOf(40_000) };
-    boss.status = { ...boss.status, phase: 'running', folded: foldInto(undefined, [counted]), folding: ['uid-a'] };
+    boss.status = { ...boss.status, phase: 'running', folded: rollUp(undefined, [counted]), folding: ['uid-a'] };
     world.show(boss, 'boss');
     expect(left()).toBe(50_000);
     await world.clock.advance(200_000);
@@ -246,18 +246,18 @@ describe('an empty budget', () => {
     const world = new BudgetWorld({ agent: [{ per: 'day', usd: '20', tokens: 30_000 }] });
     world.show(used('a', 29_500), 'a');
 
-    const empty = world.ledger.empty.expectRoom(newRun('b'));
-    expect(empty === undefined ? '' : describeEmpty(empty)).toBe(
+    const exhausted = world.ledger.exhausted.expectRoom(newRun('b'));
+    expect(exhausted === undefined ? '' : describeExhausted(exhausted)).toBe(
       'Nothing is left of the budget of Agent helper (20 US dollars and 30000 tokens a day): it is used, or granted to runs that work. The run starts by itself when they leave something, at 2026-01-02T00:00:00Z at the latest. Next: raise spec.budget of Agent helper, or wait.',
     );
-    expect(world.ledger.empty.of('lab', 'helper')).toEqual(empty);
-    expect(world.ledger.empty.nextFreeMs()).toBe(86_400_000);
+    expect(world.ledger.exhausted.of('lab', 'helper')).toEqual(exhausted);
+    expect(world.ledger.exhausted.nextFreeMs()).toBe(86_400_000);
 
     await world.clock.advance(86_400_000);
-    world.ledger.empty.review();
-    expect(world.ledger.empty.of('lab', 'helper')).toBeUndefined();
-    expect(world.ledger.empty.nextFreeMs()).toBe(Infinity);
-    expect(world.ledger.empty.expectRoom(newRun('b'))).toBeUndefined();
+    world.ledger.exhausted.review();
+    expect(world.ledger.exhausted.of('lab', 'helper')).toBeUndefined();
+    expect(world.ledger.exhausted.nextFreeMs()).toBe(Infinity);
+    expect(world.ledger.exhausted.expectRoom(newRun('b'))).toBeUndefined();
   });
 
   test('of two the one that is free again last counts', () => {
@@ -267,7 +267,7 @@ describe('an empty budget', () => {
     });
     world.show(used('a', 10_000), 'a');
 
-    expect(world.ledger.empty.expectRoom(newRun('b'))).toMatchObject({
+    expect(world.ledger.exhausted.expectRoom(newRun('b'))).toMatchObject({
       kind: 'Workspace',
       per: 'month',
       freeAt: Date.parse('2026-02-01T00:00:00Z'),
@@ -277,18 +277,18 @@ describe('an empty budget', () => {
   test('a limit for each run never holds one back', () => {
     const world = new BudgetWorld({ agent: [{ per: 'run', tokens: 0 }] });
 
-    expect(world.ledger.empty.expectRoom(newRun('b'))).toBeUndefined();
+    expect(world.ledger.exhausted.expectRoom(newRun('b'))).toBeUndefined();
   });
 
   test('is looked at again when a run leaves something or the limit is raised, and not else', () => {
     const world = new BudgetWorld({ agent: [{ per: 'day', tokens: 50_000 }] });
     let freed = 0;
-    world.ledger.empty.onFreed(() => (freed += 1));
+    world.ledger.exhausted.onFreed(() => (freed += 1));
     const working = (usage: number, granted: number, returned: number) =>
       newRun('a', { phase: 'running', usage: usageOf(usage), budget: { at, granted: { tokens: granted }, returned } });
     world.show(working(0, 50_000, 0), 'a');
-    const isHeld = () => (world.ledger.empty.review(), world.ledger.empty.of('lab', 'helper') !== undefined);
-    world.ledger.empty.expectRoom(newRun('b'));
+    const isHeld = () => (world.ledger.exhausted.review(), world.ledger.exhausted.of('lab', 'helper') !== undefined);
+    world.ledger.exhausted.expectRoom(newRun('b'));
 
     world.show(working(100, 50_000, 0), 'a');
     expect([freed, isHeld()]).toEqual([0, true]);
@@ -299,7 +299,7 @@ describe('an empty budget', () => {
     expect([freed, isHeld()]).toEqual([2, false]);
 
     world.agent.spec = { budget: [{ per: 'day', tokens: 50_000 }] };
-    world.ledger.empty.expectRoom(newRun('b'));
+    world.ledger.exhausted.expectRoom(newRun('b'));
     world.show(used('a', 10_000), 'a');
     expect([freed, isHeld()]).toEqual([3, false]);
   });
@@ -309,10 +309,10 @@ describe('an empty budget', () => {
     const first = newRun('a');
     world.show(first, 'a');
     world.ledger.admit(first);
-    expect(world.ledger.empty.expectRoom(newRun('b'))).toBeDefined();
+    expect(world.ledger.exhausted.expectRoom(newRun('b'))).toBeDefined();
 
     world.ledger.release(first);
-    expect(world.ledger.empty.expectRoom(newRun('b'))).toBeUndefined();
+    expect(world.ledger.exhausted.expectRoom(newRun('b'))).toBeUndefined();
   });
 });
 
@@ -423,7 +423,7 @@ class Play {
       const above = this.lives.find((one) => one.name === name)?.run;
       if (above === undefined || this.#gone.has(name)) continue;
       const { folded, folding = [] } = above.status ?? {};
-      const sums = foldInto(folded, [{ uid, createdAt: '2026-01-01T00:00:00Z', usage: status?.usage }]);
+      const sums = rollUp(folded, [{ uid, createdAt: '2026-01-01T00:00:00Z', usage: status?.usage }]);
       above.status = { phase: 'running', ...above.status, folded: sums, folding: [...folding, uid] };
     }
   }

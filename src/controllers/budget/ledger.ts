@@ -15,7 +15,7 @@ import { amountInUse } from '../../run/usage/open-call.js';
 import type { AgentRun, RunBudget } from '../../api/v1alpha1/agent-run.js';
 import type { CacheChange } from '../../kube/types.js';
 import { isoNow, type Clock } from '../../runtime/clock.js';
-import { EmptyBudgets } from './exhausted-budgets.js';
+import { ExhaustedBudgets } from './exhausted-budgets.js';
 import { callerRuns, familyOf, ownerScopes, placeOf, returnsOf } from './scopes.js';
 import type { BudgetCaches, BudgetOwner, OwnerKind, OwnerScope, Place, RunSet } from './scopes.js';
 import { allowanceIn, enlarged, firstGrant, higher, narrow, shown } from './grants.js';
@@ -44,8 +44,8 @@ interface Granted extends Grant {
 const NOTHING: Amount = { tokens: 0, microUsd: 0 };
 
 export class BudgetLedger {
-  /** Budgets that were found empty, and when to look again. */
-  readonly empty: EmptyBudgets;
+  /** Budgets that were found exhausted, and when to look again. */
+  readonly exhausted: ExhaustedBudgets;
   readonly #caches: BudgetCaches;
   readonly #clock: Clock;
   readonly #granted = new Map<string, Granted>();
@@ -54,7 +54,9 @@ export class BudgetLedger {
   constructor(caches: BudgetCaches, clock: Clock) {
     this.#caches = caches;
     this.#clock = clock;
-    this.empty = new EmptyBudgets(caches, clock, (scope, per, without) => this.#usedIn(scope, { per, without }));
+    this.exhausted = new ExhaustedBudgets(caches, clock, (scope, per, without) =>
+      this.#usedIn(scope, { per, without }),
+    );
   }
 
   /** Removed runs that are remembered. */
@@ -74,7 +76,7 @@ export class BudgetLedger {
       agents.onChange(sums('Agent')),
       boxes.onChange(sums('Box')),
       workspaces.onChange(sums('Workspace')),
-      this.empty.watch(),
+      this.exhausted.watch(),
     ];
     return () => stops.forEach((stop) => stop());
   }

@@ -7,7 +7,7 @@ import { refOf } from './finalizer.js';
 
 /**
  * The merge patch from one status to another: only top-level fields that differ, null for removed ones. Fields of other
- * writers (totals, folding) are equal on both sides and so stay out of it.
+ * writers (totals, roll-up) are equal on both sides and so stay out of it.
  */
 export function statusDiff(
   before: Readonly<Record<string, unknown>> | undefined,

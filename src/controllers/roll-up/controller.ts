@@ -1,6 +1,6 @@
 /**
  * Totals in the status of owners: what kubectl shows of agents and triggers, at most once in 5 s each and only when it
- * changed, and the UIDs of removed runs, which leave `folding` again. Sums themselves are written by folding only.
+ * changed, and the UIDs of removed runs, which leave `folding` again. Sums themselves are written by the roll-up only.
  */
 import { formatMicroUsd } from '../../run/usage/money.js';
 import type { KubeObject, ResourceType } from '../../api/meta.js';
@@ -19,11 +19,11 @@ import type { Clock } from '../../runtime/clock.js';
 import type { ReconcileResult } from '../../runtime/controller.js';
 import { all } from '../common/controller-part.js';
 import type { ControllerPart } from '../common/controller-part.js';
-import { CountMirror } from '../common/count-mirror.js';
+import { PublishDelay } from '../common/publish-delay.js';
 import { refOf } from '../common/finalizer.js';
 import { statusDiff } from '../common/status-patch.js';
 import { countedRun } from './roll-up.js';
-import { FoldingSweep } from './sweep.js';
+import { RollUpSweep } from './sweep.js';
 import { BY_TRIGGER_UID, BY_UID } from '../../projections/agent-run.js';
 import type { ControllerRun } from '../../projections/agent-run.js';
 import type { ControllerTrigger } from '../../projections/agent-trigger.js';
@@ -54,8 +54,8 @@ type RollUpOwner = KubeObject & { status?: OwnerStatus };
 interface OwnerKind {
   type: ResourceType;
   get(key: string): RollUpOwner | undefined;
-  /** Fields of the status that mirror totals. */
-  mirrored(key: string): Record<string, unknown>;
+  /** Fields of the status that publish totals. */
+  published(key: string): Record<string, unknown>;
 }
 
 /** How often an owner with unconfirmed runs is looked at. */
@@ -63,9 +63,9 @@ const SWEEP_MS = 10_000;
 
 export function createTotalsController(deps: TotalsDependencies): ControllerPart {
   const { runs } = deps.caches;
-  const mirror = new CountMirror(deps.clock);
-  const sweepDue = new CountMirror(deps.clock, SWEEP_MS);
-  const sweep = new FoldingSweep({
+  const publishDelay = new PublishDelay(deps.clock);
+  const sweepDue = new PublishDelay(deps.clock, SWEEP_MS);
+  const sweep = new RollUpSweep({
     api: deps.api,
     clock: deps.clock,
     namespace: deps.releaseNamespace,
@@ -80,9 +80,9 @@ export function createTotalsController(deps: TotalsDependencies): ControllerPart
     workers: 2,
     watch: (enqueue) => watchTotals(deps, enqueue),
     async reconcile(key, signal): Promise<ReconcileResult> {
-      const wait = mirror.waitMs(key);
+      const wait = publishDelay.waitMs(key);
       if (wait > 0) return { requeueAfterMs: wait };
-      mirror.settle(key);
+      publishDelay.settle(key);
       const [plural = '', ownerKey = ''] = key.split(':');
       const kind = kinds[plural];
       const owner = kind?.get(ownerKey);
@@ -91,7 +91,7 @@ export function createTotalsController(deps: TotalsDependencies): ControllerPart
         return {};
       }
       const { folding, requeueAfterMs } = await nextFolding(key, owner.status?.folding ?? [], signal);
-      const next = { ...kind.mirrored(ownerKey), ...(folding === undefined ? {} : { folding }) };
+      const next = { ...kind.published(ownerKey), ...(folding === undefined ? {} : { folding }) };
       await writeChanges(deps.api, { type: kind.type, owner, next }, signal);
       return requeueAfterMs === undefined ? {} : { requeueAfterMs };
     },
@@ -143,15 +143,15 @@ function ownerKinds({ caches }: TotalsDependencies): Record<string, OwnerKind | 
     [Agents.plural]: {
       type: Agents,
       get: (key) => agents.get(key),
-      mirrored: (key) => agentFields(runs, agents.get(key), key),
+      published: (key) => agentFields(runs, agents.get(key), key),
     },
     [AgentTriggers.plural]: {
       type: AgentTriggers,
       get: (key) => triggers.get(key),
-      mirrored: (key) => triggerFields(runs, triggers.get(key)),
+      published: (key) => triggerFields(runs, triggers.get(key)),
     },
-    [Boxes.plural]: { type: Boxes, get: (key) => boxes.get(key), mirrored: nothing },
-    [Workspaces.plural]: { type: Workspaces, get: (key) => workspaces.get(key), mirrored: nothing },
+    [Boxes.plural]: { type: Boxes, get: (key) => boxes.get(key), published: nothing },
+    [Workspaces.plural]: { type: Workspaces, get: (key) => workspaces.get(key), published: nothing },
   };
 }
 

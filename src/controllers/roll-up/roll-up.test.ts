@@ -1,5 +1,5 @@
 /**
- * Folding is exact: property tests with crashes between any two writes, two controllers and caches that lag.
+ * Roll-up is exact: property tests with crashes between any two writes, two controllers and caches that lag.
  * The recording API plays etcd; each round of the property is one controller that works with what an old cache shows.
  */
 import * as fc from 'fast-check';
@@ -9,7 +9,7 @@ import { AgentTriggers } from '../../api/v1alpha1/agent-trigger.js';
 import { Agents } from '../../api/v1alpha1/agent.js';
 import { Boxes } from '../../api/v1alpha1/box.js';
 import { Workspaces } from '../../api/v1alpha1/workspace.js';
-import { FINALIZER_FOLD } from '../../api/labels.js';
+import { FINALIZER_ROLL_UP } from '../../api/labels.js';
 import { API_VERSION } from '../../api/define-resource.js';
 import { objectKey } from '../../api/meta.js';
 import type { KubeObject, ResourceType } from '../../api/meta.js';
@@ -20,8 +20,8 @@ import { RecordingApi } from '../../../test/builders/recording-api.js';
 import { NAMESPACE, makeAgent, makeBox, makeRun, makeWorkspace } from '../../../test/builders/run-objects.js';
 import { systemClock } from '../../runtime/clock.js';
 import { RunWriter } from '../agent-run/run-writer.js';
-import { Folder, countedRun, ownersOf } from './roll-up.js';
-import { FoldingSweep } from './sweep.js';
+import { RollUp, countedRun, ownersOf } from './roll-up.js';
+import { RollUpSweep } from './sweep.js';
 
 const SIGNAL = new AbortController().signal;
 const DELETED = '2026-01-01T00:10:00Z';
@@ -58,10 +58,10 @@ const OWNERS: [ResourceType<KubeObject & { status?: { folded?: unknown; folding?
     [Workspaces, 'acme'],
   ];
 
-const folderOf = (api: Pick<RecordingApi, 'get' | 'patch'>) => new Folder(api, () => Promise.resolve('acme'));
+const rollUpOf = (api: Pick<RecordingApi, 'get' | 'patch'>) => new RollUp(api, () => Promise.resolve('acme'));
 
-async function foldAndRelease(api: RecordingApi, folder: Folder, run: AgentRun): Promise<void> {
-  await folder.fold(run, SIGNAL);
+async function rollUpAndRelease(api: RecordingApi, rollUp: RollUp, run: AgentRun): Promise<void> {
+  await rollUp.add(run, SIGNAL);
   await new RunWriter(api, systemClock).release(run, SIGNAL);
 }
 
@@ -70,7 +70,7 @@ describe('folding one run', () => {
     const api = new RecordingApi();
     seedOwners(api);
     const run = api.seed(AgentRuns, endedRun('ada-1', 7));
-    await foldAndRelease(api, folderOf(api), run);
+    await rollUpAndRelease(api, rollUpOf(api), run);
     expect(api.writes.map(({ verb, resource }) => `${verb} ${resource}`)).toEqual([
       'patch agenttriggers/status',
       'patch agents/status',
@@ -97,7 +97,7 @@ describe('folding one run', () => {
     const api = new RecordingApi();
     seedOwners(api);
     const run = api.seed(AgentRuns, endedRun('ada-1', 7));
-    await folderOf(api).fold(run, SIGNAL);
+    await rollUpOf(api).add(run, SIGNAL);
     expect(api.peek(Agents, `${NAMESPACE}/ada`)?.status?.active).toBe(true);
   });
 
@@ -105,8 +105,8 @@ describe('folding one run', () => {
     const api = new RecordingApi();
     seedOwners(api);
     const runs = Array.from({ length: 50 }, (_, i) => api.seed(AgentRuns, endedRun(`ada-${i}`, 1)));
-    const folder = folderOf(api);
-    await Promise.all(runs.map((run) => folder.fold(run, SIGNAL)));
+    const rollUp = rollUpOf(api);
+    await Promise.all(runs.map((run) => rollUp.add(run, SIGNAL)));
     const boxWrites = api.writes.filter(({ resource }) => resource === 'boxes/status');
     expect(boxWrites.length).toBeLessThanOrEqual(2);
     expect(api.peek(Boxes, 'dev')?.status?.folded?.runs).toBe(50);
@@ -114,14 +114,14 @@ describe('folding one run', () => {
 
   describe('of a batch', () => {
     /** Three runs at once; the second one's time is over while the owners are read. */
-    async function foldThree(abort: (signals: AbortController[]) => void) {
+    async function rollUpThree(abort: (signals: AbortController[]) => void) {
       const api = new RecordingApi();
       seedOwners(api);
       const runs = ['ada-1', 'ada-2', 'ada-3'].map((name) => api.seed(AgentRuns, endedRun(name, 1)));
       const controllers = runs.map(() => new AbortController());
       const get = api.get.bind(api);
       let reads = 0;
-      const folder = folderOf({
+      const rollUp = rollUpOf({
         get: (type, ref, options) => {
           const answer = get(type, ref, options);
           // The first write takes the first run alone; the others wait for it and go together.
@@ -130,20 +130,18 @@ describe('folding one run', () => {
         },
         patch: api.patch.bind(api),
       });
-      const results = await Promise.allSettled(
-        runs.map((run, i) => folder.fold(run, controllers[i]?.signal ?? SIGNAL)),
-      );
+      const results = await Promise.allSettled(runs.map((run, i) => rollUp.add(run, controllers[i]?.signal ?? SIGNAL)));
       return { api, results: results.map(({ status }) => status) };
     }
 
     it('one run that waits no longer fails alone', async () => {
-      const { api, results } = await foldThree(([, second]) => second?.abort(new Error('too late')));
+      const { api, results } = await rollUpThree(([, second]) => second?.abort(new Error('too late')));
       expect(results).toEqual(['fulfilled', 'rejected', 'fulfilled']);
       for (const [type, key] of OWNERS) expect(api.peek(type, key)?.status?.folding).toContain('uid-ada-3');
     });
 
     it('nothing goes on when nobody waits any more', async () => {
-      const { api, results } = await foldThree((all) => all.forEach((one) => one.abort(new Error('stopped'))));
+      const { api, results } = await rollUpThree((all) => all.forEach((one) => one.abort(new Error('stopped'))));
       // The first one had its write already.
       expect(results).toEqual(['fulfilled', 'rejected', 'rejected']);
       expect(api.peek(Workspaces, 'acme')?.status?.folding ?? []).not.toContain('uid-ada-3');
@@ -157,7 +155,7 @@ describe('folding one run', () => {
     api.vanish(Agents, `${NAMESPACE}/ada`);
     api.seed(Agents, { ...makeAgent(), metadata: { ...makeAgent().metadata, uid: 'uid-of-a-successor' } });
     const run = api.seed(AgentRuns, endedRun('ada-1', 7));
-    await foldAndRelease(api, folderOf(api), run);
+    await rollUpAndRelease(api, rollUpOf(api), run);
     expect(api.peek(Agents, `${NAMESPACE}/ada`)?.status?.folded).toBeUndefined();
     expect(api.all(AgentRuns)).toEqual([]);
   });
@@ -166,10 +164,10 @@ describe('folding one run', () => {
     const api = new RecordingApi();
     seedOwners(api);
     const run = api.seed(AgentRuns, endedRun('ada-1', 7));
-    await foldAndRelease(api, folderOf(api), run);
+    await rollUpAndRelease(api, rollUpOf(api), run);
     for (const [type, key] of OWNERS) api.seed(type, { ...withoutFolding(api, type, key) });
     api.clearRecords();
-    await foldAndRelease(api, folderOf(api), run);
+    await rollUpAndRelease(api, rollUpOf(api), run);
     expect(api.writes.map(({ resource }) => resource)).toEqual(['agentruns']);
     expect(api.peek(Boxes, 'dev')?.status?.folded?.runs).toBe(1);
   });
@@ -183,7 +181,7 @@ describe('folding one run', () => {
     const parent = { name: 'gone', uid: 'uid-gone', depth: 3, agents: [], waits: true, callers };
     const ended = endedRun('ada-1', 7);
     const run = api.seed(AgentRuns, { ...ended, spec: { ...ended.spec, parent } });
-    await foldAndRelease(api, folderOf(api), run);
+    await rollUpAndRelease(api, rollUpOf(api), run);
     for (const name of ['top', 'middle']) {
       expect(api.peek(AgentRuns, `${NAMESPACE}/${name}`)?.status).toMatchObject({
         folded: { runs: 1, inputTokens: 7, outputTokens: 1, costMicroUsd: 10 },
@@ -252,7 +250,7 @@ async function tolerate(work: Promise<unknown>): Promise<void> {
 
 /** Takes gone UIDs out of every owner, as the totals controller does. */
 async function sweepAll(api: RecordingApi): Promise<void> {
-  const sweep = new FoldingSweep({
+  const sweep = new RollUpSweep({
     api,
     clock: { after: () => () => undefined },
     namespace: 'boxwright',
@@ -279,9 +277,9 @@ async function sweepAll(api: RecordingApi): Promise<void> {
 }
 
 /** One attempt that may die at a call, and the sweep after it. */
-async function foldUnreliably(api: RecordingApi, run: AgentRun, flaky: ReturnType<typeof unreliable>): Promise<void> {
-  const folder = new Folder(flaky, () => Promise.resolve('acme'));
-  await tolerate(folder.fold(run, SIGNAL).then(() => new RunWriter(flaky, systemClock).release(run, SIGNAL)));
+async function rollUpUnreliably(api: RecordingApi, run: AgentRun, flaky: ReturnType<typeof unreliable>): Promise<void> {
+  const rollUp = new RollUp(flaky, () => Promise.resolve('acme'));
+  await tolerate(rollUp.add(run, SIGNAL).then(() => new RunWriter(flaky, systemClock).release(run, SIGNAL)));
   await sweepAll(api);
 }
 
@@ -296,12 +294,12 @@ describe('folding with crashes, a second controller and old caches', () => {
         for (const attempt of plan) {
           const run = runs[attempt.run] as AgentRun;
           const other = async () => {
-            await tolerate(foldAndRelease(api, folderOf(api), run));
+            await tolerate(rollUpAndRelease(api, rollUpOf(api), run));
             await sweepAll(api);
           };
-          await foldUnreliably(api, run, unreliable(api, attempt, other));
+          await rollUpUnreliably(api, run, unreliable(api, attempt, other));
         }
-        for (const run of runs) await foldAndRelease(api, folderOf(api), run);
+        for (const run of runs) await rollUpAndRelease(api, rollUpOf(api), run);
         await sweepAll(api);
         for (const [type, key] of OWNERS) {
           expect(api.peek(type, key)?.status).toMatchObject({
@@ -354,14 +352,14 @@ describe('runs that people delete, at any time', () => {
           const run = seen(attempt.run);
           if (what === 'deletedByHand') await deleteByHand(run);
           else if (run.metadata.deletionTimestamp !== undefined) {
-            const other = async () => tolerate(foldAndRelease(api, folderOf(api), run));
-            await foldUnreliably(api, run, unreliable(api, attempt, other));
+            const other = async () => tolerate(rollUpAndRelease(api, rollUpOf(api), run));
+            await rollUpUnreliably(api, run, unreliable(api, attempt, other));
           }
           expectWhole();
         }
         for (const index of runs.keys()) {
           await deleteByHand(seen(index));
-          await foldAndRelease(api, folderOf(api), seen(index));
+          await rollUpAndRelease(api, rollUpOf(api), seen(index));
           expectWhole();
         }
         for (const [type, key] of OWNERS) {
@@ -385,7 +383,7 @@ describe('the sweep', () => {
     const api = new RecordingApi();
     return {
       api,
-      sweep: new FoldingSweep({
+      sweep: new RollUpSweep({
         api,
         clock: { after: () => () => undefined },
         namespace: 'boxwright',
@@ -421,7 +419,7 @@ describe('the sweep', () => {
 
 test('a run keeps other finalizers when it is released', async () => {
   const api = new RecordingApi();
-  const run = api.seed(AgentRuns, makeRun('ada-1', { metadata: { finalizers: ['x.example/y', FINALIZER_FOLD] } }));
+  const run = api.seed(AgentRuns, makeRun('ada-1', { metadata: { finalizers: ['x.example/y', FINALIZER_ROLL_UP] } }));
   await new RunWriter(api, systemClock).release(run, SIGNAL);
   expect(api.peek(AgentRuns, objectKey(run.metadata))?.metadata.finalizers).toEqual(['x.example/y']);
 });

@@ -1,5 +1,5 @@
 /**
- * Folding: adds a run that is being removed to the totals of its owners, exactly once, whatever
+ * Roll-up: adds a run that is being removed to the totals of its owners, exactly once, whatever
  * crashes in between and however many controllers with old caches work at the same time.
  *
  * Per owner: GET the owner; GET the run live; if the run's UID is not in `folding`, write sums and UID under the
@@ -12,7 +12,7 @@ import type { Resource, ResourceType } from '../../api/meta.js';
 import { objectKey } from '../../api/meta.js';
 import { acceptedAt, boxOfNamespace, callersOf, childName } from '../../api/names.js';
 import { countedAt } from '../../run/usage/budget.js';
-import { foldInto } from '../../run/usage/totals.js';
+import { rollUp } from '../../run/usage/totals.js';
 import type { CountedRun } from '../../run/usage/totals.js';
 import { AgentRuns } from '../../api/v1alpha1/agent-run.js';
 import type { AgentRun } from '../../api/v1alpha1/agent-run.js';
@@ -39,7 +39,7 @@ interface OwnerStatus {
 type OwnerObject = Resource<unknown, OwnerStatus>;
 
 /** An object whose totals contain a run. */
-export interface FoldOwner {
+export interface RollUpOwner {
   type: ResourceType;
   ref: ObjectRef;
   /** Undefined = whichever object has the name. */
@@ -47,12 +47,12 @@ export interface FoldOwner {
 }
 
 /** Too many removed runs are unconfirmed; the sweep makes room. */
-export class FoldingFullError extends Error {
-  override readonly name = 'FoldingFullError';
+export class RollUpFullError extends Error {
+  override readonly name = 'RollUpFullError';
   readonly retrySoon = true;
 }
 
-type FoldApi = Pick<KubeApi, 'get' | 'patch'>;
+type RollUpApi = Pick<KubeApi, 'get' | 'patch'>;
 
 interface Waiter {
   run: AgentRun;
@@ -62,27 +62,27 @@ interface Waiter {
   failed: (error: unknown) => void;
 }
 
-export class Folder {
+export class RollUp {
   readonly #queues = new Map<string, OwnerQueue>();
 
   constructor(
-    private readonly api: FoldApi,
+    private readonly api: RollUpApi,
     /** The Workspace of a Box; undefined when the Box is gone, and with it everybody who could count. */
     private readonly workspaceOf: (box: string, signal: AbortSignal) => Promise<string | undefined>,
   ) {}
 
   /** Resolves when the run is in the totals of all its owners. Only for runs that are being deleted and have ended. */
-  async fold(run: AgentRun, signal: AbortSignal): Promise<void> {
+  async add(run: AgentRun, signal: AbortSignal): Promise<void> {
     const box = boxOfNamespace(run.metadata.namespace ?? '');
     const workspace = box === undefined ? undefined : await this.workspaceOf(box, signal);
-    const folds = ownersOf(run, box, workspace).map((owner) => this.#foldInto(owner, run, signal));
+    const parts = ownersOf(run, box, workspace).map((owner) => this.#addTo(owner, run, signal));
     // Nothing goes on behind the back of the caller when one owner fails.
-    const failed = (await Promise.allSettled(folds)).find((result) => result.status === 'rejected');
+    const failed = (await Promise.allSettled(parts)).find((result) => result.status === 'rejected');
     if (failed !== undefined) throw failed.reason;
   }
 
   /** Runs of one owner that come at the same time are added in one write. */
-  #foldInto(owner: FoldOwner, run: AgentRun, signal: AbortSignal): Promise<void> {
+  #addTo(owner: RollUpOwner, run: AgentRun, signal: AbortSignal): Promise<void> {
     const key = `${owner.type.plural}:${objectKey(owner.ref)}`;
     const queue = this.#queues.get(key) ?? new OwnerQueue(this.api, owner, () => this.#queues.delete(key));
     this.#queues.set(key, queue);
@@ -94,10 +94,10 @@ export class Folder {
  * Trigger, Agent, Box and Workspace of a run; those that are known. And the runs above it, which keep sums of their own:
  * they are no part of any total, but of what the grant of each has left.
  */
-export function ownersOf(run: AgentRun, box: string | undefined, workspace: string | undefined): FoldOwner[] {
+export function ownersOf(run: AgentRun, box: string | undefined, workspace: string | undefined): RollUpOwner[] {
   const { namespace = '' } = run.metadata;
   const { agent, trigger } = run.spec;
-  const owners: FoldOwner[] = [];
+  const owners: RollUpOwner[] = [];
   if (trigger?.origin === 'trigger' && trigger.name !== undefined && trigger.uid !== undefined) {
     const ref = { namespace, name: childName(agent, trigger.name) };
     owners.push({ type: AgentTriggers, ref, uid: trigger.uid });
@@ -116,8 +116,8 @@ class OwnerQueue {
   #working = false;
 
   constructor(
-    private readonly api: FoldApi,
-    private readonly owner: FoldOwner,
+    private readonly api: RollUpApi,
+    private readonly owner: RollUpOwner,
     private readonly onIdle: () => void,
   ) {}
 
@@ -144,7 +144,7 @@ class OwnerQueue {
     this.#working = true;
     for (let batch = this.#next(); batch.length > 0; batch = this.#next()) {
       try {
-        await foldBatch(this.api, this.owner, batch);
+        await rollUpBatch(this.api, this.owner, batch);
         for (const { done } of batch) done();
       } catch (error) {
         for (const { failed } of batch) failed(error);
@@ -160,37 +160,42 @@ class OwnerQueue {
 }
 
 /** Goes on for as long as one of them waits. */
-async function foldBatch(api: FoldApi, owner: FoldOwner, batch: readonly Waiter[]): Promise<void> {
+async function rollUpBatch(api: RollUpApi, owner: RollUpOwner, batch: readonly Waiter[]): Promise<void> {
   const allLeft = new AbortController();
   const leave = () => {
     if (batch.every(({ signal }) => signal.aborted)) allLeft.abort(batch[0]?.signal.reason);
   };
   for (const { signal } of batch) signal.addEventListener('abort', leave);
   try {
-    await foldUntilWritten(api, owner, batch, allLeft.signal);
+    await rollUpUntilWritten(api, owner, batch, allLeft.signal);
   } finally {
     for (const { signal } of batch) signal.removeEventListener('abort', leave);
   }
 }
 
-async function foldUntilWritten(
-  api: FoldApi,
-  owner: FoldOwner,
+async function rollUpUntilWritten(
+  api: RollUpApi,
+  owner: RollUpOwner,
   batch: readonly Waiter[],
   signal: AbortSignal,
 ): Promise<void> {
   for (let attempt = 1; ; attempt += 1) {
     try {
-      return await foldOnce(api, owner, batch, signal);
+      return await rollUpOnce(api, owner, batch, signal);
     } catch (error) {
       if (!isConflict(error) || attempt >= MAX_ATTEMPTS) throw error;
     }
   }
 }
 
-async function foldOnce(api: FoldApi, owner: FoldOwner, batch: readonly Waiter[], signal: AbortSignal): Promise<void> {
+async function rollUpOnce(
+  api: RollUpApi,
+  owner: RollUpOwner,
+  batch: readonly Waiter[],
+  signal: AbortSignal,
+): Promise<void> {
   const object = (await orUndefined(api.get(owner.type, owner.ref, { signal }))) as OwnerObject | undefined;
-  // An owner that is gone, or a successor of the same name, counts as folded.
+  // An owner that is gone, or a successor of the same name, counts as done.
   if (object === undefined) return;
   const { folded, folding = [] } = object.status ?? {};
   const known = new Set(folding);
@@ -200,9 +205,9 @@ async function foldOnce(api: FoldApi, owner: FoldOwner, batch: readonly Waiter[]
   const live = await Promise.all(candidates.map(({ run }) => readRun(api, run, signal)));
   const fresh = live.filter((run) => run !== undefined);
   if (fresh.length === 0) return;
-  if (folding.length + fresh.length > MAX_FOLDING) throw new FoldingFullError('too many removed runs are unconfirmed');
+  if (folding.length + fresh.length > MAX_FOLDING) throw new RollUpFullError('too many removed runs are unconfirmed');
   const status: OwnerStatus = {
-    folded: foldInto(folded, fresh.map(countedRun)),
+    folded: rollUp(folded, fresh.map(countedRun)),
     folding: [...folding, ...fresh.map((run) => run.metadata.uid ?? '')],
   };
   const body = { metadata: { resourceVersion: object.metadata.resourceVersion }, status };
@@ -214,7 +219,7 @@ async function foldOnce(api: FoldApi, owner: FoldOwner, batch: readonly Waiter[]
 }
 
 /** The run as it is in etcd now; undefined when it is gone: then somebody counted it and let it go. */
-async function readRun(api: FoldApi, run: AgentRun, signal: AbortSignal): Promise<AgentRun | undefined> {
+async function readRun(api: RollUpApi, run: AgentRun, signal: AbortSignal): Promise<AgentRun | undefined> {
   const live = await orUndefined(api.get(AgentRuns, refOf(run.metadata), { signal }));
   return live?.metadata.uid === run.metadata.uid ? live : undefined;
 }

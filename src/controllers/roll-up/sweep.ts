@@ -26,7 +26,7 @@ interface Pending {
   uids: readonly string[];
 }
 
-export class FoldingSweep {
+export class RollUpSweep {
   readonly #pending = new Map<string, Pending>();
 
   constructor(private readonly deps: SweepDependencies) {}

@@ -35,7 +35,7 @@ export type VolumePlan = { reason: ConditionReason; message: string } & (
 );
 
 export interface VolumeCaches {
-  claims: Pick<Cache<VolumeClaimProjection>, 'get'>;
+  volumeClaims: Pick<Cache<VolumeClaimProjection>, 'get'>;
   storageClasses: Pick<Cache<StorageClassProjection>, 'values'>;
 }
 
@@ -49,7 +49,7 @@ export function volumeOf(
   return planVolume({
     agent: { name, uid },
     settings: box.spec.workspaceVolume,
-    claim: made ?? caches.claims.get(`${namespace}/${claimNameOf(name)}`),
+    claim: made ?? caches.volumeClaims.get(`${namespace}/${claimNameOf(name)}`),
     classes: caches.storageClasses.values(),
   });
 }

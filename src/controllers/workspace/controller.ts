@@ -15,11 +15,11 @@ import { CONTINUE, DONE, requeueAfter, runSteps } from '../../runtime/steps.js';
 import type { Step, StepResult } from '../../runtime/steps.js';
 import { all } from '../common/controller-part.js';
 import type { ControllerPart } from '../common/controller-part.js';
-import { CountMirror } from '../common/count-mirror.js';
+import { PublishDelay } from '../common/publish-delay.js';
 import { deleteObjects } from '../common/delete-objects.js';
 import { ensureObject } from '../common/ensure-object.js';
 import { ensureFinalizer, releaseFinalizer } from '../common/finalizer.js';
-import { mirrorCounts } from '../common/mirror-counts.js';
+import { publishCounts } from '../common/publish-counts.js';
 import { ensureNamespace, namespaceClaim, readNamespace, removeNamespace } from '../common/namespace.js';
 import { setReady } from '../common/ready.js';
 import { patchStatus } from '../common/status-patch.js';
@@ -53,15 +53,15 @@ type WorkspaceStep = Step<Workspace, undefined>;
 
 /** The controller of Workspace. */
 export function createWorkspaceController(deps: WorkspaceDependencies): ControllerPart {
-  const mirror = new CountMirror(deps.clock);
-  const steps = workspaceSteps(deps, mirror);
+  const publishDelay = new PublishDelay(deps.clock);
+  const steps = workspaceSteps(deps, publishDelay);
   return {
     name: 'workspace',
     workers: 2,
     watch: (enqueue) => watchWorkspace(deps, enqueue),
     async reconcile(key, signal): Promise<ReconcileResult | void> {
       const workspace = deps.caches.workspaces.get(key);
-      if (workspace === undefined) return mirror.settle(key);
+      if (workspace === undefined) return publishDelay.settle(key);
       return await runSteps({
         object: workspace,
         inputs: undefined,
@@ -99,7 +99,7 @@ function watchWorkspace({ caches }: WorkspaceDependencies, enqueue: (key: string
 }
 
 /** deleted? -> finalizer -> namespace -> our rights in it -> counts -> Ready. */
-function workspaceSteps(deps: WorkspaceDependencies, mirror: CountMirror): readonly WorkspaceStep[] {
+function workspaceSteps(deps: WorkspaceDependencies, publishDelay: PublishDelay): readonly WorkspaceStep[] {
   const { api, caches, clock } = deps;
   return [
     {
@@ -137,7 +137,7 @@ function workspaceSteps(deps: WorkspaceDependencies, mirror: CountMirror): reado
     },
     {
       name: 'counts',
-      run: (draft) => mirrorCounts(mirror, draft.metadata.name, draft, countAgents(deps, draft.metadata.name)),
+      run: (draft) => publishCounts(publishDelay, draft.metadata.name, draft, countAgents(deps, draft.metadata.name)),
     },
     {
       name: 'ready',

@@ -4,7 +4,7 @@
  */
 import { createHash } from 'node:crypto';
 import { gzipSync } from 'node:zlib';
-import { ANNOTATION_REQUESTED_BY, FINALIZER_FOLD, LABEL_AGENT } from '../../api/labels.js';
+import { ANNOTATION_REQUESTED_BY, FINALIZER_ROLL_UP, LABEL_AGENT } from '../../api/labels.js';
 import { API_VERSION } from '../../api/define-resource.js';
 import { acceptedAt, boxNamespace } from '../../api/names.js';
 import type { AgentRef } from '../../api/names.js';
@@ -161,7 +161,7 @@ function buildRun(deps: StartRunDeps, request: StartRunRequest): AgentRun {
       name: request.name ?? newRunName(agent.agent, now),
       labels: { [LABEL_AGENT]: agent.agent },
       annotations: { [ANNOTATION_REQUESTED_BY]: request.actor },
-      finalizers: [FINALIZER_FOLD],
+      finalizers: [FINALIZER_ROLL_UP],
     },
     spec: {
       agent: agent.agent,

@@ -1,4 +1,4 @@
-import { foldInto, totalsOf } from './totals.js';
+import { rollUp, totalsOf } from './totals.js';
 import type { CountedRun } from './totals.js';
 
 function run(uid: string, minute: number, costUsd?: string): CountedRun {
@@ -19,7 +19,7 @@ describe('totalsOf', () => {
   });
 
   it('adds live runs to the base and counts a run whose UID is in folding once', () => {
-    const base = foldInto(undefined, [run('a', 3, '0.000100')]);
+    const base = rollUp(undefined, [run('a', 3, '0.000100')]);
     const totals = totalsOf(base, ['a'], [run('a', 3, '0.000100'), run('b', 2, '1.000000'), run('c', 1)]);
     expect(totals).toEqual({
       runs: 3,
@@ -36,8 +36,8 @@ describe('totalsOf', () => {
   });
 
   it.each([
-    ['a known cost of 0', foldInto(undefined, [run('a', 1, '0.000000')]), 0],
-    ['no known cost', foldInto(undefined, [run('a', 1)]), null],
+    ['a known cost of 0', rollUp(undefined, [run('a', 1, '0.000000')]), 0],
+    ['no known cost', rollUp(undefined, [run('a', 1)]), null],
     ['a cost, in a sum of an earlier version', { runs: 1, inputTokens: 1, outputTokens: 1, costMicroUsd: 5 }, 5],
     ['0, in a sum of an earlier version', { runs: 1, inputTokens: 1, outputTokens: 1, costMicroUsd: 0 }, null],
   ])('still knows of removed runs that they had %s', (_what, folded, cost) => {
@@ -50,8 +50,8 @@ describe('totalsOf', () => {
   });
 
   it('does not change the base that it is given', () => {
-    const base = Object.freeze(foldInto(undefined, [run('a', 1)]));
-    foldInto(base, [run('b', 2)]);
+    const base = Object.freeze(rollUp(undefined, [run('a', 1)]));
+    rollUp(base, [run('b', 2)]);
     expect(base.runs).toBe(1);
   });
 });

@@ -1,16 +1,16 @@
 /**
- * Exact numbers: what an Agent, AgentTrigger, Box or Workspace has counted = the folded base in its status +
+ * Exact numbers: what an Agent, AgentTrigger, Box or Workspace has counted = the base in its status (`folded`) +
  * the live runs that are not in the base yet. One pure function, so that tools and kubectl never disagree.
  * See docs/architecture.md#exact-numbers.
  */
 import { addToPeriods, amountOf } from './budget.js';
 import { parseMicroUsd } from './money.js';
-import { FINALIZER_FOLD } from '../../api/labels.js';
+import { FINALIZER_ROLL_UP } from '../../api/labels.js';
 import type { ObjectMeta } from '../../api/meta.js';
 import type { RunUsage } from '../../api/v1alpha1/agent-run.js';
 import type { FoldedTotals } from '../../api/v1alpha1/common.js';
 
-/** A run that is still in the cluster. Give only runs of the owner that carry the fold finalizer (all but refused ones do). */
+/** A run that is still in the cluster. Give only runs of the owner that carry the roll-up finalizer (all but refused ones do). */
 export interface CountedRun {
   uid: string;
   /** When it was accepted, RFC 3339. */
@@ -22,7 +22,7 @@ export interface CountedRun {
 
 /** Whether the run will be counted in the totals of its owners; a run refused before it was taken on is not. */
 export function isCounted({ metadata }: { metadata: ObjectMeta }): boolean {
-  return metadata.finalizers?.includes(FINALIZER_FOLD) === true;
+  return metadata.finalizers?.includes(FINALIZER_ROLL_UP) === true;
 }
 
 export interface Totals {
@@ -59,8 +59,8 @@ export function totalsOf(
   };
 }
 
-/** The folded base with these runs added; the caller makes sure that none of them is in it. */
-export function foldInto(folded: FoldedTotals | undefined, runs: readonly CountedRun[]): FoldedTotals {
+/** The base with these runs added; the caller makes sure that none of them is in it. */
+export function rollUp(folded: FoldedTotals | undefined, runs: readonly CountedRun[]): FoldedTotals {
   const sum = { ...(folded ?? emptyTotals()) };
   for (const run of runs) addRun(sum, run);
   return sum;

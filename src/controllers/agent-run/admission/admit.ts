@@ -9,7 +9,7 @@ import type { QueueReason } from '../../../run/reasons.js';
 import { agentUidOf } from '../../../run/status.js';
 import { Agents } from '../../../api/v1alpha1/agent.js';
 import type { ReconcileResult } from '../../../runtime/controller.js';
-import { describeEmpty } from '../../budget/exhausted-budgets.js';
+import { describeExhausted } from '../../budget/exhausted-budgets.js';
 import type { RunDependencies } from '../dependencies.js';
 import { CACHE_LAG_MS, liveUid } from '../live-uid.js';
 import { Marks } from '../marks.js';
@@ -98,8 +98,12 @@ export class Admission {
     if (reason === undefined) return {};
     this.#deps.budgets?.release(run);
     if (reason !== 'WaitingForBudget') return await this.#waitForTurn(state, reason, signal);
-    const empty = this.#deps.budgets?.empty.of(state.boxName, run.spec.agent);
-    await this.#wait(run, { reason, details: empty === undefined ? undefined : describeEmpty(empty) }, signal);
+    const exhausted = this.#deps.budgets?.exhausted.of(state.boxName, run.spec.agent);
+    await this.#wait(
+      run,
+      { reason, details: exhausted === undefined ? undefined : describeExhausted(exhausted) },
+      signal,
+    );
     // What holds it back may be a limit by then; the budget wakes those alone that can start.
     return { requeueAfterMs: BUDGET_LOOK_MS };
   }

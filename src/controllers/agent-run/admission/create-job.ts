@@ -2,7 +2,7 @@
 import { Jobs } from '../../../kube/core-types.js';
 import { isAlreadyExists } from '../../../kube/errors.js';
 import { ownedBy } from '../../../kube/owner-references.js';
-import { describeEmpty } from '../../budget/exhausted-budgets.js';
+import { describeExhausted } from '../../budget/exhausted-budgets.js';
 import { mustWait } from '../../workspace-volume/plan.js';
 import type { RunDependencies } from '../dependencies.js';
 import { hostUsersOf } from './host-users.js';
@@ -30,8 +30,8 @@ export async function createJob(
 ): Promise<CreateResult> {
   if (box === undefined) return { result: 'refused', reason: 'BoxNotReady' };
   if (volume === undefined || mustWait(volume)) return { result: 'refused', reason: 'WorkspaceNotReady' };
-  const empty = run.spec.parent?.waits === true ? undefined : deps.budgets?.empty.expectRoom(run);
-  if (empty !== undefined) return { result: 'no-budget', message: describeEmpty(empty) };
+  const exhausted = run.spec.parent?.waits === true ? undefined : deps.budgets?.exhausted.expectRoom(run);
+  if (exhausted !== undefined) return { result: 'no-budget', message: describeExhausted(exhausted) };
   const settings = await deps.jobSettings(signal);
   const previousRun = previousRunOf(run, deps.caches.runs.byIndex(BY_SESSION, sessionKeyOf(run)))?.metadata.name;
   const grant = deps.budgets?.admit(run);

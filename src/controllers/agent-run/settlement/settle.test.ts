@@ -28,7 +28,7 @@ function setUp() {
     spec: { template: { spec: {} } },
   });
   const state = { key: KEY, run, job: projectControllerJob(job), box: makeBox() } as RunState;
-  const settler = new Settler({ clock, fold: () => Promise.resolve() }, new RunWriter(api, clock));
+  const settler = new Settler({ clock, rollUp: () => Promise.resolve() }, new RunWriter(api, clock));
   return { api, state, settler };
 }
 
@@ -70,7 +70,7 @@ test('usage that no gateway closes is closed after two minutes, also of a run th
     } as NonNullable<AgentRun['status']>,
   });
   const run = projectControllerRun(api.seed(AgentRuns, ended));
-  const settler = new Settler({ clock, fold: () => Promise.resolve() }, new RunWriter(api, clock));
+  const settler = new Settler({ clock, rollUp: () => Promise.resolve() }, new RunWriter(api, clock));
   const look = () => settler.settle({ run, box: makeBox(), key: KEY } as RunState, SIGNAL);
 
   expect(await look()).toEqual({ requeueAfterMs: 120_000 });
@@ -103,12 +103,12 @@ describe('a deleted run of a tick', () => {
     const run = projectControllerRun(ended);
     const schedule = { metadata: { name: 'ada.daily', namespace: NAMESPACE, uid }, status } as AgentSchedule;
     const tickGate = createTickGate({ get: (key) => (key === `${NAMESPACE}/ada.daily` ? schedule : undefined) }, clock);
-    const fold = () => {
-      folded.push('fold');
+    const rollUp = () => {
+      folded.push('rollUp');
       return Promise.resolve();
     };
     const writer = { release: () => Promise.resolve() } as unknown as RunWriter;
-    const settler = new Settler({ clock, fold, tickGate }, writer);
+    const settler = new Settler({ clock, rollUp, tickGate }, writer);
     const state = { run, box: makeBox(), key: KEY } as RunState;
     const first = await settler.settle(state, SIGNAL);
     await clock.advance(600_000);

@@ -28,7 +28,7 @@ export class Settler {
   readonly #ttlWritten = new Map<string, string>();
 
   constructor(
-    private readonly deps: Pick<RunDependencies, 'clock' | 'fold' | 'archive' | 'tickGate'>,
+    private readonly deps: Pick<RunDependencies, 'clock' | 'rollUp' | 'archive' | 'tickGate'>,
     private readonly writer: RunWriter,
   ) {}
 
@@ -38,7 +38,7 @@ export class Settler {
     const jobLeft = await this.#settleJob(state, deleting, signal);
     if (!isCounted(run)) return jobLeft;
     if (run.status?.usageFinal !== true) return sooner(jobLeft, await this.#settleUsage(run, signal));
-    return deleting ? await this.#fold(run, signal) : jobLeft;
+    return deleting ? await this.#rollUp(run, signal) : jobLeft;
   }
 
   /** The run is gone. */
@@ -75,13 +75,13 @@ export class Settler {
     return job.ended === undefined ? { requeueAfterMs: left } : {};
   }
 
-  async #fold(run: ControllerRun, signal: AbortSignal): Promise<ReconcileResult> {
+  async #rollUp(run: ControllerRun, signal: AbortSignal): Promise<ReconcileResult> {
     // The archive wakes the run when it has it.
     if (this.deps.archive?.isStored(run) === false) return {};
     // No watch of runs tells when the schedule has noted its tick.
     const noted = this.deps.tickGate?.(run) ?? 0;
     if (noted > 0) return { requeueAfterMs: Math.min(noted, TICK_RECHECK_MS) };
-    await this.deps.fold(run, signal);
+    await this.deps.rollUp(run, signal);
     await this.writer.release(run, signal);
     return {};
   }

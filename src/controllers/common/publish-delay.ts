@@ -1,19 +1,19 @@
 /** Counts in a status are for people: a change is written at most once in a while, however many runs come and go. */
 import type { Clock } from '../../runtime/clock.js';
 
-/** The controller mirrors counts for kubectl at most once in 5 s an owner. */
-export const MIRROR_INTERVAL_MS = 5_000;
+/** Counts of one owner are published for kubectl at most once in 5 s. */
+export const PUBLISH_INTERVAL_MS = 5_000;
 
 /**
  * Decides when counts that differ from the status are due. The first difference starts the interval, so a short burst
  * that ends where it began writes nothing. Memory only: after a restart the interval starts again.
  */
-export class CountMirror {
+export class PublishDelay {
   readonly #dueAt = new Map<string, number>();
 
   constructor(
     private readonly clock: Pick<Clock, 'monotonic'>,
-    private readonly intervalMs: number = MIRROR_INTERVAL_MS,
+    private readonly intervalMs: number = PUBLISH_INTERVAL_MS,
   ) {}
 
   /** Milliseconds until the counts of this owner may be written; 0 = now. Call it only while they differ. */

@@ -1,11 +1,11 @@
-/** Copies counts into a status, not more often than CountMirror allows. */
+/** Copies counts into a status, not more often than PublishDelay allows. */
 import { CONTINUE, continueAndRequeueAfter } from '../../runtime/steps.js';
 import type { StepResult } from '../../runtime/steps.js';
-import type { CountMirror } from './count-mirror.js';
+import type { PublishDelay } from './publish-delay.js';
 
 /** Sets the counts in the draft's status when they are due; the first ones at once. */
-export function mirrorCounts<S extends object>(
-  mirror: CountMirror,
+export function publishCounts<S extends object>(
+  publishDelay: PublishDelay,
   owner: string,
   draft: { status?: S },
   counts: Partial<S>,
@@ -13,13 +13,13 @@ export function mirrorCounts<S extends object>(
   const status = (draft.status ?? {}) as S;
   const fields = Object.keys(counts) as (keyof S)[];
   if (fields.every((field) => status[field] === counts[field])) {
-    mirror.settle(owner);
+    publishDelay.settle(owner);
     return CONTINUE;
   }
   const isFirst = fields.every((field) => status[field] === undefined);
-  const waitMs = isFirst ? 0 : mirror.waitMs(owner);
+  const waitMs = isFirst ? 0 : publishDelay.waitMs(owner);
   if (waitMs > 0) return continueAndRequeueAfter(waitMs);
-  mirror.settle(owner);
+  publishDelay.settle(owner);
   draft.status = { ...status, ...counts };
   return CONTINUE;
 }
