@@ -7,7 +7,6 @@ import type { Clock } from '../runtime/clock.js';
 import type { ChildDeps } from '../services/agents/agent-children.js';
 import type { AgentDeps } from '../services/agents/agents.js';
 import { exceededBacklog } from '../run/start/backlog-budget.js';
-import { lastOfSession } from '../services/caches.js';
 import type { ApiCaches } from '../services/caches.js';
 import type { KeyedWaiter } from '../kube/keyed-waiter.js';
 import type { OwnRuns } from '../run/start/own-runs.js';
@@ -21,6 +20,7 @@ import type { WriteBarrier } from '../services/write-barrier.js';
 import type { FireDeps } from '../run/start/fire-trigger.js';
 import type { ApiRun } from '../projections/agent-run.js';
 import type { ApiAgent } from '../projections/agent.js';
+import { lastOfSession } from '../services/runs/find-run.js';
 
 export interface ToolServices {
   scope: ScopeDeps;

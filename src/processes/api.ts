@@ -17,7 +17,7 @@ import { sleep } from '../runtime/clock.js';
 import { openArchiveReader } from './archive-reader.js';
 import type { Runnable } from '../runtime/manager.js';
 import { countLiveRuns } from '../run/start/backlog.js';
-import { createApiCaches, createTriggerReader } from '../services/caches.js';
+import { createApiCaches } from '../services/caches.js';
 import { ApiConfig } from '../services/config.js';
 import { dedupeRunName } from '../run/start/dedupe-name.js';
 import { createKeyCheck } from '../services/keys/key-check.js';
@@ -42,6 +42,7 @@ import {
 import { createApiApp } from './api-app.js';
 import { PRODUCT_VERSION } from './version.js';
 import { peerPodInformer } from '../projections/pod.js';
+import { createTriggerReader } from '../services/triggers/trigger-reader.js';
 
 /**
  * Longer than proxies keep idle connections: nginx 60 s, Traefik and the API server's proxy 90 s, load balancers of Google 600 s.

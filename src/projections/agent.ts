@@ -38,7 +38,7 @@ export interface ApiAgent extends Identity {
   secretHosts: readonly string[];
   gitOps: boolean;
   createdAt: string;
-  /** Set while the install that made the agent is not committed: `isCommitted` of src/services/caches.ts asks for it. */
+  /** Set while the install that made the agent is not committed: `isCommitted` of src/services/scope.ts asks for it. */
   install: InstallMark | undefined;
   /** UID of the template that does not count yet that it was installed with this agent. */
   uncounted: string | undefined;

@@ -4,14 +4,13 @@
  * See docs/architecture.md#webhook.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { AgentRef } from '../api/names.js';
 import { TRIGGER_METHODS } from '../api/v1alpha1/agent-trigger.js';
-import type { TriggerMethod } from '../api/v1alpha1/agent-trigger.js';
 import type { HttpMetrics } from '../observability/metrics.js';
 import type { Logger } from '../observability/logger.js';
+import type { TriggerReader, TriggerTarget } from '../services/triggers/trigger-reader.js';
 import type { TokenCheck } from '../services/triggers/trigger-token.js';
 import { fireTrigger } from '../run/start/fire-trigger.js';
-import type { FireDeps, FireableTrigger } from '../run/start/fire-trigger.js';
+import type { FireDeps } from '../run/start/fire-trigger.js';
 import type { WebhookMetrics, WebhookOutcome } from './metrics.js';
 import { isPassiveVisit } from './passive-visit.js';
 import { BODY_TOO_LARGE, HEAD_OK, NOT_FOUND, NO_CONTENT, accepted, methodNotAllowed, sendReply } from './replies.js';
@@ -20,19 +19,8 @@ import { readRequestBody } from './request-body.js';
 import { TRIGGER_ROUTE, parseTriggerPath, splitUrl } from './trigger-path.js';
 import type { TriggerPath } from './trigger-path.js';
 
-/** A trigger as the URL's handler sees it. */
-export interface TriggerTarget extends FireableTrigger {
-  tokenId: string | undefined;
-  keyId: string | undefined;
-  enabled: boolean;
-  methods: readonly TriggerMethod[];
-  /** Calls with the same value of this header are one run. */
-  dedupeHeader: string | undefined;
-}
-
 export interface WebhookDeps extends FireDeps {
-  /** From the caches without a request; live only while a watch is behind. */
-  triggers: { find(agent: AgentRef, slug: string, signal: AbortSignal): Promise<TriggerTarget | undefined> };
+  triggers: TriggerReader;
   /** One HMAC a call, also for a trigger that does not exist. */
   tokenMatches(check: TokenCheck, presented: string): boolean;
   /** The run of all calls of the trigger that carry this value; undefined when the trigger's key is not known. */

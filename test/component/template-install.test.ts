@@ -16,7 +16,6 @@ import { Agents } from '../../src/api/v1alpha1/agent.js';
 import { createAgentController } from '../../src/controllers/agent/controller.js';
 import { createLogger } from '../../src/observability/logger.js';
 import { getAgent, listAgents, listSpaces } from '../../src/services/agents/agents.js';
-import { createTriggerReader } from '../../src/services/caches.js';
 import { installTemplate } from '../../src/services/templates/install.js';
 import { listTemplates } from '../../src/services/templates/read.js';
 import { KubeConnectionError } from '../../src/kube/errors.js';
@@ -32,6 +31,7 @@ import { storageClassInformer } from '../../src/projections/storage-class.js';
 import { volumeClaimInformer } from '../../src/projections/volume-claim.js';
 import { controllerWorkspaceInformer } from '../../src/projections/workspace.js';
 import { controllerRunInformer } from '../../src/projections/agent-run.js';
+import { createTriggerReader } from '../../src/services/triggers/trigger-reader.js';
 
 const NAMES = ['lead', 'help', 'scribe'];
 const CALLER = { workspace: 'acme', keyPrefix: KEY.slice(0, 11), readOnly: false };

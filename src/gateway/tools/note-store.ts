@@ -10,6 +10,7 @@ import { Agents } from '../../api/v1alpha1/agent.js';
 import { AgentMemories, MAX_MEMORIES, MAX_MEMORY_BYTES } from '../../api/v1alpha1/agent-memory.js';
 import { isAlreadyExists, isNotFound } from '../../kube/errors.js';
 import type { Cache, KubeApi } from '../../kube/types.js';
+import { compare } from '../../runtime/compare.js';
 import { isoNow, type Clock } from '../../runtime/clock.js';
 import { ToolRefusal, type ToolContext } from './tool-context.js';
 import { isUntrusted } from '../../run/trust.js';
@@ -112,8 +113,4 @@ function noteName({ agent, run, call }: ToolContext): string {
     .update(`${run.metadata.uid ?? ''} ${call}`)
     .digest('hex');
   return `${agent.name}-${digest.slice(0, 20)}`;
-}
-
-function compare(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0;
 }

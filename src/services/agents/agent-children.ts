@@ -8,11 +8,11 @@ import { isAlreadyExists, isConflict, isNotFound } from '../../kube/errors.js';
 import type { Cache } from '../../kube/types.js';
 import { isoNow } from '../../runtime/clock.js';
 import type { Caller } from '../keys/key-check.js';
-import { kubeCall } from '../scope.js';
 import type { ScopeDeps } from '../scope.js';
 import { UserError } from '../../api/user-error.js';
 import type { WriteBarrier } from '../write-barrier.js';
 import type { ApiAgent } from '../../projections/agent.js';
+import { kubeCall } from '../kube-call.js';
 
 export interface ChildDeps extends ScopeDeps {
   barrier: WriteBarrier;

@@ -10,14 +10,13 @@ import { isAlreadyExists, isNotFound, orUndefined } from '../../kube/errors.js';
 import { whyUnavailable } from '../../models/availability.js';
 import { findModel } from '../../models/catalog.js';
 import { isoNow } from '../../runtime/clock.js';
-import { isCommitted } from '../caches.js';
 import { connectorSummaries, expectInCatalog } from '../connectors/connectors.js';
 import { memoizedLists, memoizedRecords } from '../memoized-lists.js';
 import type { Caller } from '../keys/key-check.js';
 import type { KeyedWaiter } from '../../kube/keyed-waiter.js';
 import { mcpServerRecord } from '../connectors/mcp-servers.js';
 import { isAgentWaiting } from '../runs/pending.js';
-import { AGENT_NOT_FOUND, agentRefOf, agentsOf, boxesOf, chooseBox, compare, idOf, kubeCall } from '../scope.js';
+import { AGENT_NOT_FOUND, agentRefOf, agentsOf, boxesOf, chooseBox, idOf, isCommitted } from '../scope.js';
 import type { ScopeDeps } from '../scope.js';
 import { listScheduleSummaries } from '../schedules/schedules.js';
 import { listSkillSummaries } from '../skills/skills.js';
@@ -30,6 +29,8 @@ import { BY_BOX, projectApiAgent } from '../../projections/agent.js';
 import type { ApiAgent } from '../../projections/agent.js';
 import type { ApiBox } from '../../projections/box.js';
 import { agentKey } from '../../projections/indexes.js';
+import { kubeCall } from '../kube-call.js';
+import { compare } from '../../runtime/compare.js';
 
 /** How long create_agent waits for the controller's word on the slot. */
 export const ACTIVE_WAIT_MS = 5_000;

@@ -4,12 +4,14 @@ import { Agents } from '../../api/v1alpha1/agent.js';
 import type { Agent } from '../../api/v1alpha1/agent.js';
 import { isConflict, isNotFound, orUndefined } from '../../kube/errors.js';
 import type { Caller } from '../keys/key-check.js';
-import { AGENT_NOT_FOUND, kubeCall, refuseGitOps } from '../scope.js';
+import { AGENT_NOT_FOUND } from '../scope.js';
 import type { ScopeDeps } from '../scope.js';
 import { UserError } from '../../api/user-error.js';
 import type { WriteBarrier } from '../write-barrier.js';
 import { projectApiAgent } from '../../projections/agent.js';
 import type { ApiAgent } from '../../projections/agent.js';
+import { kubeCall } from '../kube-call.js';
+import { refuseGitOps } from '../../api/gitops.js';
 
 /** Writers of one agent at the same time, its controller included: the one that was late reads again. */
 const MAX_ATTEMPTS = 8;

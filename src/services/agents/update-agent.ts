@@ -5,15 +5,15 @@ import type { Agent } from '../../api/v1alpha1/agent.js';
 import type { Provider } from '../../api/v1alpha1/common.js';
 import { deleteChild } from './agent-children.js';
 import { handleOwners, warningsOf } from './agents.js';
-import { isCommitted } from '../caches.js';
 import { changeAgent } from './change-agent.js';
 import type { ChangeAgentDeps } from './change-agent.js';
 import type { Caller } from '../keys/key-check.js';
 import { sameJson } from '../../runtime/same-json.js';
-import { agentRefOf, findAgent, idOf, refuseGitOps } from '../scope.js';
+import { agentRefOf, findAgent, idOf, isCommitted } from '../scope.js';
 import { unconfirmedNote } from '../triggers/triggers.js';
 import { UserError } from '../../api/user-error.js';
 import type { ApiAgent } from '../../projections/agent.js';
+import { refuseGitOps } from '../../api/gitops.js';
 
 /** Arguments of update_agent after their check; null = back to the default. */
 export interface AgentUpdate {

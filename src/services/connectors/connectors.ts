@@ -6,12 +6,13 @@ import { changeAgent } from '../agents/change-agent.js';
 import type { ChangeAgentDeps } from '../agents/change-agent.js';
 import type { Caller } from '../keys/key-check.js';
 import { nearNames } from '../near-names.js';
-import { compare, findAgent } from '../scope.js';
+import { findAgent } from '../scope.js';
 import type { ScopeDeps } from '../scope.js';
 import { UserError } from '../../api/user-error.js';
 import { projectApiAgent } from '../../projections/agent.js';
 import type { ApiAgent } from '../../projections/agent.js';
 import type { ApiConnector } from '../../projections/connector.js';
+import { compare } from '../../runtime/compare.js';
 
 /**
  * `needs_auth`: a credential is missing. `needs_config`: something else keeps it from working: the entry is gone from the

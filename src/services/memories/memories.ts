@@ -1,8 +1,9 @@
 /** Notes of an agent as list_memories shows them; agents write them through the gateway. */
 import type { Caller } from '../keys/key-check.js';
-import { compare, findAgent } from '../scope.js';
+import { findAgent } from '../scope.js';
 import type { ScopeDeps } from '../scope.js';
 import { BY_AGENT, agentKey } from '../../projections/indexes.js';
+import { compare } from '../../runtime/compare.js';
 
 export interface MemoryQuery {
   /** Words that must all be in a note, in any case; all notes when absent. */

@@ -8,12 +8,12 @@ import { ArchiveUnavailableError } from '../../archive/types.js';
 import type { ArchiveReader, ArchiveScope } from '../../archive/types.js';
 import { collect } from '../../transcript/chunk-store.js';
 import type { Transcript } from '../../transcript/chunk-store.js';
-import { kubeCall } from '../scope.js';
 import type { ScopeDeps } from '../scope.js';
 import { UserError } from '../../api/user-error.js';
 import { projectArchivedRun } from '../../projections/agent-run.js';
 import type { ApiRun } from '../../projections/agent-run.js';
 import type { ApiAgent } from '../../projections/agent.js';
+import { kubeCall } from '../kube-call.js';
 
 export type ArchiveDeps = Pick<ScopeDeps, 'archive' | 'caches' | 'clock'>;
 

@@ -1,11 +1,11 @@
 /** What a session waits for: the question or approval of its latest run, until a message answers it. */
 import type { ApiCaches } from '../caches.js';
-import { byAcceptance, isRunOf } from '../scope.js';
 import { sessionKey } from '../../run/session/key.js';
 import { ASKING_BY_AGENT, BY_SESSION } from '../../projections/agent-run.js';
 import type { ApiRun } from '../../projections/agent-run.js';
 import type { ApiAgent } from '../../projections/agent.js';
 import { agentKey } from '../../projections/indexes.js';
+import { byAcceptance, isRunOf } from './find-run.js';
 
 /** The `pending` record of the tools. */
 export interface PendingRecord {

@@ -22,19 +22,7 @@ import { backlogError } from '../../run/start/backlog-budget.js';
 import type { BacklogScope } from '../../run/start/backlog-budget.js';
 import { memoizedLists } from '../memoized-lists.js';
 import type { Caller } from '../keys/key-check.js';
-import {
-  DNS_LABEL,
-  RUN_NOT_FOUND,
-  byAcceptance,
-  compare,
-  findAgent,
-  findRun,
-  idOf,
-  isShown,
-  kubeCall,
-  readsWithin,
-  sessionRuns,
-} from '../scope.js';
+import { findAgent, idOf } from '../scope.js';
 import type { ScopeDeps } from '../scope.js';
 import { ACKNOWLEDGE_MS } from '../../run/start/start-run.js';
 import type { StartRunRequest, StartedRun } from '../../run/start/start-run.js';
@@ -50,6 +38,9 @@ import { QUEUED_BY_BOX, projectApiRun } from '../../projections/agent-run.js';
 import type { ApiRun } from '../../projections/agent-run.js';
 import type { ApiAgent } from '../../projections/agent.js';
 import { BY_AGENT } from '../../projections/indexes.js';
+import { kubeCall, readsWithin, DNS_LABEL } from '../kube-call.js';
+import { sessionRuns, byAcceptance, RUN_NOT_FOUND, isShown, findRun } from './find-run.js';
+import { compare } from '../../runtime/compare.js';
 
 /** How long cancel_run waits for the end of the run. */
 export const CANCEL_WAIT_MS = 10_000;

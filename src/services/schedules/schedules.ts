@@ -12,13 +12,16 @@ import type { ChildDeps } from '../agents/agent-children.js';
 import type { Caller } from '../keys/key-check.js';
 import { acceptRun, refuseInactive } from '../runs/runs.js';
 import type { StartDeps } from '../runs/runs.js';
-import { findAgent, findSchedule, kubeCall, refuseGitOps, schedulesOf, slugNotFound } from '../scope.js';
+import { findAgent } from '../scope.js';
 import type { ScopeDeps } from '../scope.js';
 import { UserError } from '../../api/user-error.js';
 import { isoTime } from '../../api/time.js';
 import { projectApiSchedule } from '../../projections/agent-schedule.js';
 import type { ApiSchedule } from '../../projections/agent-schedule.js';
 import type { ApiAgent } from '../../projections/agent.js';
+import { kubeCall } from '../kube-call.js';
+import { schedulesOf, findSchedule, slugNotFound } from '../agents/find-child.js';
+import { refuseGitOps } from '../../api/gitops.js';
 
 /** Longest instruction in bytes; a run takes twice as much. */
 export const MAX_SCHEDULE_BODY_BYTES = 64 * 1024;

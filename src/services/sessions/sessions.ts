@@ -21,7 +21,7 @@ import type { PendingRecord } from '../runs/pending.js';
 import { readPage } from './message-pages.js';
 import type { PageQuery } from './message-pages.js';
 import { inputOf } from '../runs/runs.js';
-import { byAcceptance, compare, findAgent, isShown, kubeCall, readsWithin, sessionRuns } from '../scope.js';
+import { findAgent } from '../scope.js';
 import type { ScopeDeps } from '../scope.js';
 import { UserError } from '../../api/user-error.js';
 import { isoTime } from '../../api/time.js';
@@ -29,6 +29,9 @@ import { projectApiRun } from '../../projections/agent-run.js';
 import type { ApiRun } from '../../projections/agent-run.js';
 import type { ApiAgent } from '../../projections/agent.js';
 import { BY_AGENT, agentKey } from '../../projections/indexes.js';
+import { kubeCall, readsWithin } from '../kube-call.js';
+import { sessionRuns, byAcceptance, isShown } from '../runs/find-run.js';
+import { compare } from '../../runtime/compare.js';
 
 /** Longest text of a message in get_session, in characters. */
 export const MAX_SESSION_TEXT = 4_000;

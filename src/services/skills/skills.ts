@@ -18,13 +18,16 @@ import { folderAndFile, skillPathProblem } from '../../skills/skill-path.js';
 import { createChild, deleteChild, newChild, newSlug, passBarrier, textsToCreate } from '../agents/agent-children.js';
 import type { ChildDeps } from '../agents/agent-children.js';
 import type { Caller } from '../keys/key-check.js';
-import { findAgent, findSkill, kubeCall, refuseGitOps, skillsOf, slugNotFound } from '../scope.js';
+import { findAgent } from '../scope.js';
 import type { ScopeDeps } from '../scope.js';
 import { nearNames } from '../near-names.js';
 import { UserError } from '../../api/user-error.js';
 import { projectApiSkill } from '../../projections/agent-skill.js';
 import type { ApiSkill } from '../../projections/agent-skill.js';
 import type { ApiAgent } from '../../projections/agent.js';
+import { kubeCall } from '../kube-call.js';
+import { skillsOf, findSkill, slugNotFound } from '../agents/find-child.js';
+import { refuseGitOps } from '../../api/gitops.js';
 
 /** Writers of one skill at the same time: each takes the other's files into its own version and tries again. */
 const MAX_WRITE_ATTEMPTS = 5;

@@ -5,10 +5,12 @@ import { Agents } from '../../api/v1alpha1/agent.js';
 import { isoNow } from '../../runtime/clock.js';
 import { toSnapshot } from '../../templates/snapshot.js';
 import type { AgentSnapshot } from '../../templates/snapshot.js';
-import { AGENT_NOT_FOUND, idOf, kubeCall, schedulesOf, skillsOf, triggersOf } from '../scope.js';
+import { AGENT_NOT_FOUND, idOf } from '../scope.js';
 import type { ScopeDeps } from '../scope.js';
 import { UserError } from '../../api/user-error.js';
 import type { ApiAgent } from '../../projections/agent.js';
+import { kubeCall } from '../kube-call.js';
+import { triggersOf, schedulesOf, skillsOf } from '../agents/find-child.js';
 
 /** One GET for the agent and one for each skill; schedules and triggers are in the cache whole. */
 export async function captureAgent(deps: ScopeDeps, known: ApiAgent, id: string): Promise<AgentSnapshot> {

@@ -6,7 +6,6 @@ import { isConflict, isNotFound, isRefused } from '../../kube/errors.js';
 import { isoNow } from '../../runtime/clock.js';
 import type { AgentSnapshot } from '../../templates/snapshot.js';
 import type { Caller } from '../keys/key-check.js';
-import { kubeCall, refuseGitOps } from '../scope.js';
 import { UserError } from '../../api/user-error.js';
 import { ContentGoneError, deleteContent, placeOf, readContent, writeContent } from './content-store.js';
 import { TEMPLATE_NOT_FOUND, readTemplate } from './find.js';
@@ -14,6 +13,8 @@ import type { TemplateDeps } from './find.js';
 import { contentsOf } from '../../templates/contents.js';
 import { projectTemplate } from '../../projections/agent-template.js';
 import type { TemplateProjection } from '../../projections/agent-template.js';
+import { kubeCall } from '../kube-call.js';
+import { refuseGitOps } from '../../api/gitops.js';
 
 const MAX_ATTEMPTS = 8;
 

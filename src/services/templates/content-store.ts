@@ -18,9 +18,9 @@ import { isAlreadyExists, isNotFound } from '../../kube/errors.js';
 import { controllerReference } from '../../kube/owner-references.js';
 import { ContentFile } from '../../templates/snapshot.js';
 import type { AgentSnapshot } from '../../templates/snapshot.js';
-import { kubeCall } from '../scope.js';
 import type { ScopeDeps } from '../scope.js';
 import { UserError } from '../../api/user-error.js';
+import { kubeCall } from '../kube-call.js';
 
 type StoreDeps = Pick<ScopeDeps, 'api' | 'clock'>;
 

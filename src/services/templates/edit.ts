@@ -10,7 +10,7 @@ import { AgentSnapshot } from '../../templates/snapshot.js';
 import { deleteChild } from '../agents/agent-children.js';
 import { freeHandle } from '../agents/agents.js';
 import type { Caller } from '../keys/key-check.js';
-import { findAgent, kubeCall, refuseGitOps } from '../scope.js';
+import { findAgent } from '../scope.js';
 import { sameJson } from '../../runtime/same-json.js';
 import { changesOf, expectHandle } from '../agents/update-agent.js';
 import type { AgentUpdate } from '../agents/update-agent.js';
@@ -25,6 +25,8 @@ import { contentsOf } from '../../templates/contents.js';
 import { projectTemplate } from '../../projections/agent-template.js';
 import type { TemplateProjection } from '../../projections/agent-template.js';
 import type { ApiAgent } from '../../projections/agent.js';
+import { kubeCall } from '../kube-call.js';
+import { refuseGitOps } from '../../api/gitops.js';
 
 const MAX_NAME_ATTEMPTS = 50;
 

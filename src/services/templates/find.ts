@@ -6,13 +6,14 @@ import { orUndefined } from '../../kube/errors.js';
 import type { AgentDeps } from '../agents/agents.js';
 import type { Caller } from '../keys/key-check.js';
 import type { StartDeps } from '../runs/runs.js';
-import { DNS_LABEL, compare, kubeCall } from '../scope.js';
 import type { ScopeDeps } from '../scope.js';
 import type { TriggerDeps } from '../triggers/triggers.js';
 import { UserError } from '../../api/user-error.js';
 import { BY_LISTING, LISTED, projectTemplate } from '../../projections/agent-template.js';
 import type { TemplateProjection } from '../../projections/agent-template.js';
 import { BY_WORKSPACE } from '../../projections/indexes.js';
+import { kubeCall, DNS_LABEL } from '../kube-call.js';
+import { compare } from '../../runtime/compare.js';
 
 export type TemplateDeps = AgentDeps & Pick<TriggerDeps, 'keyring'> & StartDeps;
 

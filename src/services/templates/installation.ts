@@ -24,7 +24,7 @@ import { ACTIVE_WAIT_MS, freeHandle, inactiveReasonOf, newAgent, takenHandles } 
 import { withTimeout } from '../../runtime/with-timeout.js';
 import { connectorSummaries } from '../connectors/connectors.js';
 import type { Caller } from '../keys/key-check.js';
-import { KUBE_CALL_MS, idOf, kubeCall } from '../scope.js';
+import { idOf } from '../scope.js';
 import { ACKNOWLEDGE_MS } from '../../run/start/start-run.js';
 import { newTokenId } from '../triggers/trigger-token.js';
 import { UserError } from '../../api/user-error.js';
@@ -32,6 +32,7 @@ import type { TemplateDeps } from './find.js';
 import { projectApiAgent } from '../../projections/agent.js';
 import type { ApiAgent } from '../../projections/agent.js';
 import type { ApiBox } from '../../projections/box.js';
+import { KUBE_CALL_MS, kubeCall } from '../kube-call.js';
 
 /** Installs of the same template at once in one workspace: the one that finds a handle taken starts over. */
 const MAX_ATTEMPTS = 5;

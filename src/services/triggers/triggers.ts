@@ -8,7 +8,7 @@ import { isNotFound } from '../../kube/errors.js';
 import { createChild, deleteChild, newChild, newSlug, passBarrier, textsToCreate } from '../agents/agent-children.js';
 import type { ChildDeps } from '../agents/agent-children.js';
 import type { Caller } from '../keys/key-check.js';
-import { findAgent, findTrigger, idOf, kubeCall, refuseGitOps, triggersOf } from '../scope.js';
+import { findAgent, idOf } from '../scope.js';
 import type { ScopeDeps } from '../scope.js';
 import { newTokenId, triggerToken, triggerUrl } from './trigger-token.js';
 import { UserError } from '../../api/user-error.js';
@@ -17,6 +17,9 @@ import { BY_TRIGGER_UID } from '../../projections/agent-run.js';
 import { projectApiTrigger } from '../../projections/agent-trigger.js';
 import type { ApiTrigger } from '../../projections/agent-trigger.js';
 import type { ApiAgent } from '../../projections/agent.js';
+import { kubeCall } from '../kube-call.js';
+import { triggersOf, findTrigger } from '../agents/find-child.js';
+import { refuseGitOps } from '../../api/gitops.js';
 
 export interface TriggerDeps extends ChildDeps {
   /** The keys; undefined until they have been read. */

@@ -8,7 +8,6 @@ import type { KubeObject } from '../../../src/api/meta.js';
 import type { AgentRun } from '../../../src/api/v1alpha1/agent-run.js';
 import type { TriggerMethod } from '../../../src/api/v1alpha1/agent-trigger.js';
 import { createLogger } from '../../../src/observability/logger.js';
-import { createTriggerReader } from '../../../src/services/caches.js';
 import { dedupeRunName } from '../../../src/run/start/dedupe-name.js';
 import { findStartedRun, startRun } from '../../../src/run/start/start-run.js';
 import { OwnRuns } from '../../../src/run/start/own-runs.js';
@@ -16,6 +15,7 @@ import { tokenMatches, triggerToken } from '../../../src/services/triggers/trigg
 import type { BacklogCount } from '../../../src/run/start/backlog-budget.js';
 import { createWebhookRouter } from '../../../src/webhook/router.js';
 import { FakeClock } from '../../builders/fake-clock.js';
+import { createTriggerReader } from '../../../src/services/triggers/trigger-reader.js';
 
 export const AGENT = { box: 'team', agent: 'cleo' };
 const KEY = createSecretKey(Buffer.alloc(32, 7));

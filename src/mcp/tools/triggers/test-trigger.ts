@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { TriggerMethod } from '../../../api/v1alpha1/agent-trigger.js';
 import { AgentRuns } from '../../../api/v1alpha1/agent-run.js';
 import { BACKLOG_SCOPES, backlogError } from '../../../run/start/backlog-budget.js';
-import { findAgent, findTrigger } from '../../../services/scope.js';
+import { findAgent } from '../../../services/scope.js';
 import { refuseInactive } from '../../../services/runs/runs.js';
 import { StartRunError } from '../../../run/start/start-run.js';
 import { UserError } from '../../../api/user-error.js';
@@ -13,6 +13,7 @@ import { defineTool } from '../../define-tool.js';
 import type { ToolCall } from '../../define-tool.js';
 import { agentIdArgument, slugArgument } from '../common-arguments.js';
 import type { ApiTrigger } from '../../../projections/agent-trigger.js';
+import { findTrigger } from '../../../services/agents/find-child.js';
 
 const input = z.object({
   agentId: agentIdArgument,
