@@ -21,6 +21,7 @@ const e2e = {
 /** @type {import('jest').Config} */
 export default {
   maxWorkers: 2,
+  testSequencer: '<rootDir>/test/sequencer.mjs',
   // Only a hang meets it: how fast a machine is decides no test.
   testTimeout: 180_000,
   projects: [

@@ -79,8 +79,10 @@ install_packages() {
     install_package chromium-headless-shell /usr/bin/chromium-headless-shell
 }
 
-# The cluster with the product in it, and the image for the tests of the browser.
+# The cluster with the product in it, and the image for the tests of the browser. It installs packages too, so not while
+# others are installed; for Kubernetes it waits by itself.
 bring_up() {
+  until [[ -e $results/packages.level ]]; do sleep 1; done
   make up && VARIANT=browser hack/image/load.sh
 }
 
@@ -93,12 +95,12 @@ grep -q '"exit":0' "$results/deps.level" || exit 1
 node_bin=$PWD/node_modules/node-linux-$(if [[ $(uname -m) == aarch64 ]]; then echo arm64; else echo x64; fi)/bin
 export PATH=$node_bin:$PWD/node_modules/.bin:$PATH
 
+beside up bring_up
 beside verify make verify
 level unit run_jest unit unit component repo
 await verify
 await packages
 await tools
-beside up bring_up
 # They mostly wait for an API server, as the end-to-end tests wait for their pods: more of them at once than processors.
 level integration run_jest integration integration --maxWorkers 3
 level clients run_jest clients clients
