@@ -60,6 +60,14 @@ test('recording returns at once, and what is recorded is written in its order', 
   expect(dropped).toEqual([]);
 });
 
+test('a note is cut to what Kubernetes takes, also when it is combined from others', async () => {
+  const { clock, writer, record } = setUp();
+  for (let i = 1; i <= 12; i++) record({ note: `${i} ${'é'.repeat(600)}` });
+  await clock.advance(0);
+  const sizes = writer.written.map((line) => Buffer.byteLength(line.replace(/^create one Broken: | x2$/g, '')));
+  expect([sizes.length, Math.min(...sizes) > 1_000, Math.max(...sizes)]).toEqual([11, true, 1_024]);
+});
+
 describe('the same of the same object', () => {
   test('within 10 minutes is one event with a count', async () => {
     const { clock, writer, record } = setUp();

@@ -8,6 +8,7 @@ import type { Clock } from './clock.js';
 import { Fifo } from './fifo.js';
 import type { EventMetrics } from './metrics.js';
 import { RecentMap } from './recent-map.js';
+import { cutUtf8 } from './text.js';
 import { TokenBucket } from './token-bucket.js';
 import { withTimeout } from './with-timeout.js';
 
@@ -26,7 +27,7 @@ export interface ObjectEvent {
   type: 'Normal' | 'Warning';
   /** One word for machines, for example `NoCapacity`. */
   reason: string;
-  /** A sentence for people, at most {@link MAX_NOTE_BYTES}. */
+  /** A sentence for people; a long one is cut. */
   note: string;
   /** What was done, or was to be done: one word. */
   action: string;
@@ -59,8 +60,8 @@ export interface EventRecorderOptions {
   metrics?: EventMetrics;
 }
 
-/** Kubernetes takes 1,024 bytes; the rest is for {@link COMBINED}. */
-export const MAX_NOTE_BYTES = 980;
+/** More is refused by Kubernetes. */
+const MAX_NOTE_BYTES = 1_024;
 /** What is told again within this time is a further one of the same series. */
 const SERIES_MS = 600_000;
 /** An object's events that differ in the note alone are one series from here on. */
@@ -145,7 +146,8 @@ export class EventRecorder implements EventSink {
     return this.#series.get(similar) ?? this.#begin(similar, { ...event, note: `${COMBINED}${note}` });
   }
 
-  #begin(key: string, event: ObjectEvent): Series {
+  #begin(key: string, told: ObjectEvent): Series {
+    const event = { ...told, note: cutUtf8(told.note, MAX_NOTE_BYTES) };
     const series = { event, count: 0, lastAt: event.at, isStored: false, isQueued: false };
     this.#series.set(key, series);
     return series;

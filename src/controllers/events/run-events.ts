@@ -2,8 +2,9 @@
 import { findCondition } from '../../api/conditions.js';
 import type { ControllerRun } from '../../projections/agent-run.js';
 import { isTerminal } from '../../run/status.js';
+import { redact } from '../../observability/logger.js';
 import type { ObjectEvent } from '../../runtime/event-recorder.js';
-import { OLD_NEWS_MS, noteOf, subjectOf } from './subject.js';
+import { OLD_NEWS_MS, subjectOf } from './subject.js';
 
 /** What events need of a run. */
 export type RunFacts = Pick<ControllerRun, 'metadata' | 'status'>;
@@ -61,5 +62,5 @@ export function isOldWait({ forMs }: Pick<Waiting, 'forMs'>): boolean {
 }
 
 function common(run: RunFacts, message: string): Pick<ObjectEvent, 'subject' | 'note'> {
-  return { subject: subjectOf('AgentRun', run.metadata), note: noteOf(message) };
+  return { subject: subjectOf('AgentRun', run.metadata), note: redact(message) };
 }
