@@ -18,6 +18,7 @@ import { Boxes } from '../../src/api/v1alpha1/box.js';
 import { Workspaces } from '../../src/api/v1alpha1/workspace.js';
 import { Events, Jobs, Namespaces, Nodes, Pods } from '../../src/kube/core-types.js';
 import type { Job, Pod } from '../../src/kube/core-types.js';
+import { controllerReference } from '../../src/kube/owner-references.js';
 import type { ObjectRef } from '../../src/kube/types.js';
 import { eventually } from '../builders/api-server.js';
 import type { TestApiServer } from '../builders/api-server.js';
@@ -83,8 +84,10 @@ describe('the life of runs', () => {
   }
 
   async function createChunk(run: string): Promise<void> {
-    const spec = { run, runUid: 'any', seq: 0, bytes: 1, sha256: '', data: '' };
-    await create(AgentRunChunks, { namespace: NAMESPACE, name: chunkName(run, 0) }, spec);
+    const owner = await server.api.get(AgentRuns, ofRun(run));
+    const spec = { run, runUid: owner.metadata.uid, seq: 0, bytes: 1, sha256: '', data: '' };
+    const ownerReferences = [controllerReference(AgentRuns, owner)];
+    await create(AgentRunChunks, { namespace: NAMESPACE, name: chunkName(run, 0), ownerReferences }, spec);
   }
 
   /** What was written is counted when its answer is there: others may read it earlier. */
