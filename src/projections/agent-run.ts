@@ -179,11 +179,6 @@ export type GatewayRun = AgentRun & {
   liveInputBytes?: number;
 };
 
-/** What is written back of a projection. */
-export function writableRunOf({ liveInputBytes: _bytes, ...run }: GatewayRun): AgentRun {
-  return run;
-}
-
 /** A run without its compressed input; of a finished one only what histories and late calls need. */
 export function projectGatewayRun(run: AgentRun): GatewayRun {
   // Items of a list may come without kind; a status write needs it.

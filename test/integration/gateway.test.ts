@@ -224,7 +224,7 @@ test('a short run: claim, model call, heartbeat, finish cost two status writes a
   const finished = await call(gateway, pod, 'finish', { epoch: 1, events, outcome });
 
   expect([claimed, answered, beat, finished].map(({ status }) => status)).toEqual([200, 200, 200, 200]);
-  expect(gateway.calls).toEqual(['replaceStatus agentruns', 'create agentrunchunks', 'replaceStatus agentruns']);
+  expect(gateway.calls).toEqual(['patch agentruns', 'create agentrunchunks', 'patch agentruns']);
   const run = await readRun('helper-short');
   expect(run.spec.message).toBe('/say hello');
   expect(run.status).toMatchObject({

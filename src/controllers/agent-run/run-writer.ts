@@ -2,50 +2,54 @@
 import { FINALIZER_ROLL_UP } from '../../api/labels.js';
 import { AgentRuns } from '../../api/v1alpha1/agent-run.js';
 import { agentUidOf } from '../../run/status.js';
-import { transition, type StatusEvent } from '../../run/transition.js';
+import { RunStatusWriter } from '../../run/status-writer.js';
+import type { StatusEvent } from '../../run/transition.js';
 import type { FoundOutcome } from '../../run/outcome.js';
 import type { QueueReason } from '../../run/reasons.js';
 import { Jobs } from '../../kube/core-types.js';
-import { isConflict, isNotFound } from '../../kube/errors.js';
+import { isConflict, isNotFound, orUndefined } from '../../kube/errors.js';
 import type { KubeApi } from '../../kube/types.js';
 import { isoNow } from '../../runtime/clock.js';
 import type { Clock } from '../../runtime/clock.js';
 import { refOf } from '../common/finalizer.js';
-import { patchStatus } from '../common/status-patch.js';
 import { TTL_SECONDS_AFTER_FINISHED } from './admission/job.js';
 import type { ControllerRun } from '../../projections/agent-run.js';
 import type { ControllerJob } from '../../projections/job.js';
 import { isCounted } from '../../run/usage/totals.js';
 
 export class RunWriter {
+  readonly #status: RunStatusWriter;
+
   constructor(
     private readonly api: Pick<KubeApi, 'patch' | 'delete'>,
     private readonly clock: Clock,
-  ) {}
+  ) {
+    this.#status = new RunStatusWriter(api, 'run controller');
+  }
 
   /** Stores the outcome; 409 when anybody wrote the run since it was seen, for example the finish itself. */
   async finish(run: ControllerRun, outcome: FoundOutcome, signal: AbortSignal): Promise<void> {
-    await this.#status(run, { type: 'finished', by: 'run controller', outcome, now: isoNow(this.clock) }, signal);
+    await this.#happened(run, { type: 'finished', by: 'run controller', outcome, now: isoNow(this.clock) }, signal);
   }
 
   /** Says why the run waits; no write when it says so already. */
   async queue(run: ControllerRun, why: { reason: QueueReason; message: string }, signal: AbortSignal): Promise<void> {
-    await this.#status(run, { type: 'queued', ...why, now: isoNow(this.clock) }, signal);
+    await this.#happened(run, { type: 'queued', ...why, now: isoNow(this.clock) }, signal);
   }
 
   /** The run waits no longer; its pod is starting. */
   async admitted(run: ControllerRun, signal: AbortSignal): Promise<void> {
-    await this.#status(run, { type: 'admitted', now: isoNow(this.clock) }, signal);
+    await this.#happened(run, { type: 'admitted', now: isoNow(this.clock) }, signal);
   }
 
   /** Since when the run is being cancelled. */
   async cancelling(run: ControllerRun, signal: AbortSignal): Promise<void> {
-    await this.#status(run, { type: 'cancelling', now: isoNow(this.clock) }, signal);
+    await this.#happened(run, { type: 'cancelling', now: isoNow(this.clock) }, signal);
   }
 
   /** Usage is what it is: nobody may raise it after this write. A call that nobody counted is charged in full. */
   async closeUsage(run: ControllerRun, signal: AbortSignal): Promise<void> {
-    await this.#status(run, { type: 'usage-closed' }, signal);
+    await this.#happened(run, { type: 'usage-closed' }, signal);
   }
 
   /**
@@ -55,7 +59,7 @@ export class RunWriter {
   async takeOn(run: ControllerRun, agentUid: string, signal: AbortSignal): Promise<ControllerRun> {
     const held = isCounted(run) ? run : await this.#hold(run, signal);
     if (agentUidOf(run) !== undefined) return held;
-    return await this.#status(held, { type: 'agent-found', agentUid }, signal);
+    return await this.#happened(held, { type: 'agent-found', agentUid }, signal);
   }
 
   async #hold(run: ControllerRun, signal: AbortSignal): Promise<ControllerRun> {
@@ -90,12 +94,11 @@ export class RunWriter {
     await ignoreGone(this.api.delete(Jobs, { namespace: job.namespace, name: job.name }, options));
   }
 
-  /** The run after the write. */
-  async #status(run: ControllerRun, event: StatusEvent, signal: AbortSignal): Promise<ControllerRun> {
-    const status = transition(run, event);
-    if (status === undefined) return run;
-    const draft = { metadata: run.metadata, status };
-    return { ...run, status, metadata: await patchStatus(this.api, { type: AgentRuns, before: run, draft }, signal) };
+  /** The run after the write; as it was when nothing is written, also because it is gone and the cache does not know yet. */
+  async #happened(run: ControllerRun, event: StatusEvent, signal: AbortSignal): Promise<ControllerRun> {
+    const written = await orUndefined(this.#status.apply(run, event, signal));
+    if (written?.status === undefined) return run;
+    return { ...run, metadata: written.metadata, status: written.status };
   }
 }
 

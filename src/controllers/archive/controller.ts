@@ -3,8 +3,8 @@
  * absent PostgreSQL delays deletions and nothing else. What is stored is remembered in memory only: after a restart a
  * run is stored once more, which changes nothing.
  */
-import { setCondition } from '../../api/conditions.js';
 import { objectKey } from '../../api/meta.js';
+import { RunStatusWriter } from '../../run/status-writer.js';
 import { keptText } from '../../run/outcome.js';
 import { isTerminal } from '../../run/status.js';
 import { AgentRuns } from '../../api/v1alpha1/agent-run.js';
@@ -18,7 +18,6 @@ import { isoNow } from '../../runtime/clock.js';
 import type { ReconcileResult } from '../../runtime/controller.js';
 import type { ControllerPart } from '../common/controller-part.js';
 import { refOf } from '../common/finalizer.js';
-import { patchStatus } from '../common/status-patch.js';
 import type { ArchiveResult, RunArchiver } from './archiver.js';
 import type { ArchiveGate } from './gate.js';
 import type { ControllerRun } from '../../projections/agent-run.js';
@@ -37,14 +36,6 @@ export interface ArchiveDependencies {
 const WORKERS = 4;
 /** How long a run waits for the next try. */
 const RETRY_MS = 10_000;
-
-/** On a run that is kept although it was deleted. */
-const NOT_ARCHIVED = {
-  type: 'Archived',
-  status: 'False',
-  reason: 'ArchiveUnavailable',
-  message: keptText('ArchiveUnavailable'),
-} as const;
 
 export interface ArchiveControllers {
   /** Stores runs that are being removed. */
@@ -120,10 +111,9 @@ async function tell(
   if (!progress.isUntold(run)) return;
   try {
     const live = await api.get(AgentRuns, refOf(run.metadata), { signal });
-    if (live.metadata.uid !== run.metadata.uid || live.status === undefined) return;
-    const conditions = setCondition(live.status.conditions, NOT_ARCHIVED, isoNow(clock));
-    const draft = { metadata: live.metadata, status: { ...live.status, conditions } };
-    await patchStatus(api, { type: AgentRuns, before: live, draft }, signal);
+    if (live.metadata.uid !== run.metadata.uid) return;
+    const event = { type: 'not-archived', message: keptText('ArchiveUnavailable'), now: isoNow(clock) } as const;
+    await new RunStatusWriter(api, 'archive controller').apply(live, event, signal);
   } catch (error) {
     if (!isNotFound(error)) throw error;
   }

@@ -1,9 +1,10 @@
 /** Answers the wishes of working runs: the gateway writes `status.budget.wanted`, this `granted`. */
-import { AgentRuns, type AgentRun } from '../../api/v1alpha1/agent-run.js';
+import type { AgentRun } from '../../api/v1alpha1/agent-run.js';
+import { orUndefined } from '../../kube/errors.js';
 import type { Cache, KubeApi } from '../../kube/types.js';
+import { RunStatusWriter } from '../../run/status-writer.js';
 import type { ControllerPart } from '../common/controller-part.js';
 import { all } from '../common/controller-part.js';
-import { patchStatus } from '../common/status-patch.js';
 import { wantsMore, type BudgetLedger } from './ledger.js';
 
 export interface BudgetDependencies {
@@ -13,6 +14,7 @@ export interface BudgetDependencies {
 }
 
 export function createBudgetController({ api, runs, ledger }: BudgetDependencies): ControllerPart {
+  const status = new RunStatusWriter(api, 'budget controller');
   return {
     name: 'run-budget',
     workers: 4,
@@ -26,9 +28,9 @@ export function createBudgetController({ api, runs, ledger }: BudgetDependencies
     async reconcile(key, signal) {
       const run = runs.get(key);
       const budget = run === undefined ? undefined : ledger.enlarge(run);
-      if (run?.status === undefined || budget === undefined) return;
-      const draft = { metadata: run.metadata, status: { ...run.status, budget } };
-      await patchStatus(api, { type: AgentRuns, before: run, draft }, signal);
+      if (run === undefined || budget === undefined) return;
+      // Of a run that is gone nobody needs the answer.
+      await orUndefined(status.apply(run, { type: 'budget-granted', budget }, signal));
     },
   };
 }

@@ -1,27 +1,9 @@
 /** Writing the status of a custom resource without touching what others own in it. */
-import { isDeepStrictEqual } from 'node:util';
 import type { Resource, ResourceType } from '../../api/meta.js';
 import { isNotFound } from '../../kube/errors.js';
+import { statusDiff } from '../../kube/status-diff.js';
 import type { KubeApi } from '../../kube/types.js';
 import { refOf } from './finalizer.js';
-
-/**
- * The merge patch from one status to another: only top-level fields that differ, null for removed ones. Fields of other
- * writers (totals, roll-up) are equal on both sides and so stay out of it.
- */
-export function statusDiff(
-  before: Readonly<Record<string, unknown>> | undefined,
-  after: Readonly<Record<string, unknown>> | undefined,
-): Record<string, unknown> {
-  const patch: Record<string, unknown> = {};
-  for (const [field, value] of Object.entries(after ?? {})) {
-    if (value !== undefined && !isDeepStrictEqual(value, before?.[field])) patch[field] = value;
-  }
-  for (const [field, value] of Object.entries(before ?? {})) {
-    if (value !== undefined && after?.[field] === undefined) patch[field] = null;
-  }
-  return patch;
-}
 
 /**
  * Patches what changed; the draft's resourceVersion is the precondition (409 when somebody was faster). An object that is
@@ -33,10 +15,7 @@ export async function patchStatus<S extends object, T extends Resource<unknown, 
   signal: AbortSignal,
 ): Promise<T['metadata']> {
   const { metadata } = change.draft;
-  const status = statusDiff(
-    change.before.status as Record<string, unknown> | undefined,
-    change.draft.status as Record<string, unknown> | undefined,
-  );
+  const status = statusDiff(change.before.status, change.draft.status);
   if (Object.keys(status).length === 0) return metadata;
   const ref = refOf(metadata);
   const body = { metadata: { resourceVersion: metadata.resourceVersion }, status };

@@ -12,6 +12,7 @@ import { isConflict, isNotFound, orUndefined } from '../../kube/errors.js';
 import { ownedBy } from '../../kube/owner-references.js';
 import type { Cache, KubeApi, ObjectRef } from '../../kube/types.js';
 import { refOf } from '../common/finalizer.js';
+import { RunStatusWriter } from '../../run/status-writer.js';
 import { chunksOf } from './stored.js';
 import type { ControllerRun } from '../../projections/agent-run.js';
 import type { ControllerJob } from '../../projections/job.js';
@@ -30,7 +31,11 @@ export interface RemoverDependencies {
 }
 
 export class Remover {
-  constructor(private readonly deps: RemoverDependencies) {}
+  readonly #status: RunStatusWriter;
+
+  constructor(private readonly deps: RemoverDependencies) {
+    this.#status = new RunStatusWriter(deps.api, 'retention');
+  }
 
   /** Asks for the deletion of the run, after what belongs to it. Repeating it is harmless. */
   async remove(run: ControllerRun, signal: AbortSignal): Promise<void> {
@@ -48,21 +53,19 @@ export class Remover {
     const archived = await this.deps.archive?.storeNow(run, signal);
     await this.#deleteChunks(run, signal);
     const ref = refOf(run.metadata);
-    let { resourceVersion } = run.metadata;
+    let { metadata } = run;
     try {
       if (run.inputDataBytes !== undefined) {
-        const body = { metadata: { resourceVersion }, spec: { input: { data: null } } };
-        const patched = await this.deps.api.patch(AgentRuns, ref, body, { type: 'merge', signal });
-        ({ resourceVersion } = patched.metadata);
+        const body = { metadata: { resourceVersion: metadata.resourceVersion }, spec: { input: { data: null } } };
+        ({ metadata } = await this.deps.api.patch(AgentRuns, ref, body, { type: 'merge', signal }));
       }
       const transcript = run.status?.transcript;
       if (transcript === undefined || chunksOf(run) === 0) return;
-      const state = archived === 'stored' ? 'archived' : 'expired';
+      const state: 'archived' | 'expired' = archived === 'stored' ? 'archived' : 'expired';
       // What is in the archive still counts as said.
       const messages = archived === 'stored' ? transcript.messages : 0;
       const gone = { ...transcript, state, chunks: 0, bytes: 0, storedBytes: 0, messages };
-      const body = { metadata: { resourceVersion }, status: { transcript: gone } };
-      await this.deps.api.patch(AgentRuns, ref, body, { type: 'merge', subresource: 'status', signal });
+      await this.#status.apply({ ...run, metadata }, { type: 'transcript-gone', transcript: gone }, signal);
     } catch (error) {
       // Somebody wrote or removed the run meanwhile: the next pass looks at it as it is then.
       if (!isConflict(error) && !isNotFound(error)) throw error;

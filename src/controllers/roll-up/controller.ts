@@ -21,7 +21,7 @@ import { all } from '../common/controller-part.js';
 import type { ControllerPart } from '../common/controller-part.js';
 import { PublishDelay } from '../common/publish-delay.js';
 import { refOf } from '../common/finalizer.js';
-import { statusDiff } from '../common/status-patch.js';
+import { statusDiff } from '../../kube/status-diff.js';
 import { countedRun } from './roll-up.js';
 import { RollUpSweep } from './sweep.js';
 import { BY_TRIGGER_UID, BY_UID } from '../../projections/agent-run.js';
@@ -130,7 +130,7 @@ async function writeChanges(
   { type, owner, next }: OwnerChange,
   signal: AbortSignal,
 ): Promise<void> {
-  const status = statusDiff(owner.status as Record<string, unknown> | undefined, { ...owner.status, ...next });
+  const status = statusDiff(owner.status, { ...owner.status, ...next });
   if (Object.keys(status).length === 0) return;
   const body = { metadata: { resourceVersion: owner.metadata.resourceVersion }, status };
   await api.patch(type, refOf(owner.metadata), body, { type: 'merge', subresource: 'status', signal });

@@ -19,11 +19,12 @@ import type { AgentRun } from '../../api/v1alpha1/agent-run.js';
 import { AgentTriggers } from '../../api/v1alpha1/agent-trigger.js';
 import { Agents } from '../../api/v1alpha1/agent.js';
 import { Boxes } from '../../api/v1alpha1/box.js';
-import type { FoldedTotals } from '../../api/v1alpha1/common.js';
+import type { RunStatus } from '../../run/status.js';
 import { Workspaces } from '../../api/v1alpha1/workspace.js';
 import { isConflict, isNotFound, orUndefined } from '../../kube/errors.js';
 import type { KubeApi, ObjectRef } from '../../kube/types.js';
 import { refOf } from '../common/finalizer.js';
+import type { FieldsOf } from '../../run/status-writer.js';
 
 /** Most UIDs in `folding`, as the CRDs say. */
 export const MAX_FOLDING = 4096;
@@ -32,10 +33,8 @@ const RUNS_PER_WRITE = 200;
 /** Lost races before the attempt is given up; the engine then repeats it with backoff. */
 const MAX_ATTEMPTS = 8;
 
-interface OwnerStatus {
-  folded?: FoldedTotals | undefined;
-  folding?: string[] | undefined;
-}
+/** What roll-up owns in the status of every kind that counts, runs among them. */
+type OwnerStatus = Pick<RunStatus, FieldsOf<'roll-up'>>;
 type OwnerObject = Resource<unknown, OwnerStatus>;
 
 /** An object whose totals contain a run. */

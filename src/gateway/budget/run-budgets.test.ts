@@ -1,9 +1,10 @@
 /** Giving back what a run does not use: exact also when nobody knows whether the write arrived. */
 import { AgentRuns, type AgentRun, type RunBudget } from '../../api/v1alpha1/agent-run.js';
 import { FakeClock } from '../../../test/builders/fake-clock.js';
-import type { DecideStatus } from '../runs/run-store.js';
+import type { DecideEvent } from '../runs/run-store.js';
 import type { ServedRun } from '../runs/served-runs.js';
 import { NO_USAGE } from '../../run/usage/usage.js';
+import { transition } from '../../run/transition.js';
 import { RunBudgets } from './run-budgets.js';
 
 const at = '2026-01-01T00:00:00.000Z';
@@ -24,14 +25,15 @@ function setUp(budget: RunBudget | undefined) {
   const state = { run, known: run, fails: false, lost: false, writes: 0 };
   const store = {
     find: () => Promise.resolve(state.known),
-    update: async (_ref: unknown, decide: DecideStatus) => {
-      const status = decide(state.run);
+    update: async (_ref: unknown, decide: DecideEvent) => {
+      const event = decide(state.run);
+      const status = event === undefined ? undefined : transition(state.run, event);
       await Promise.resolve();
-      if (status === undefined) return state.run;
+      if (status === undefined) return { run: state.run, isWritten: false };
       state.writes += 1;
       if (!state.lost) state.run = { ...state.run, status };
       if (state.fails) throw new Error('no answer');
-      return (state.known = state.run);
+      return { run: (state.known = state.run), isWritten: true };
     },
   };
   const clock = new FakeClock();

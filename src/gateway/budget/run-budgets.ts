@@ -4,7 +4,6 @@
  * See docs/architecture.md#budgets.
  */
 import { formatMicroUsd, parseMicroUsd } from '../../run/usage/money.js';
-import { transition } from '../../run/transition.js';
 import type { AgentRun, RunBudget, RunUsage } from '../../api/v1alpha1/agent-run.js';
 import { sleep, type Clock } from '../../runtime/clock.js';
 import { GatewayError, runEnded } from '../errors.js';
@@ -65,7 +64,7 @@ export class RunBudgets {
       await this.options.store.update(served.ref, (run) => {
         const work = workOf(served);
         const granted = run.status?.budget === undefined ? undefined : leastOf(run.status.budget, work.usage);
-        return granted === undefined ? undefined : transition(run, { type: 'budget-returned', work, granted });
+        return granted === undefined ? undefined : { type: 'budget-returned', work, granted };
       });
       delete served.returning;
     } finally {
@@ -80,9 +79,11 @@ export class RunBudgets {
   async #askForMore(served: ServedRun, wanted: RunBudget['granted'], signal: AbortSignal): Promise<RunBudget> {
     const { clock, store } = this.options;
     const giveUpAt = clock.monotonic() + ANSWER_MS;
-    const asked = await store.update(served.ref, (run) =>
-      transition(run, { type: 'budget-asked', work: workOf(served), wanted }),
-    );
+    const { run: asked } = await store.update(served.ref, () => ({
+      type: 'budget-asked',
+      work: workOf(served),
+      wanted,
+    }));
     // This write was decided on the newest version: a return that is not in it never comes.
     if (asked.status?.claim?.epoch === served.epoch) delete served.returning;
     let budget = budgetIn(asked);

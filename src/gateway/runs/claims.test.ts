@@ -110,7 +110,12 @@ test('a claim whose answer was lost after the write is answered when it comes ag
   const world = new GatewayWorld();
   const gateway = world.startGateway();
   const pod = world.addRun('helper-1');
-  world.api.failNext({ verb: 'replaceStatus', error: new KubeConnectionError('cut', 'network'), afterWrite: true });
+  world.api.failNext({
+    verb: 'patch',
+    resource: 'agentruns/status',
+    error: new KubeConnectionError('cut', 'network'),
+    afterWrite: true,
+  });
 
   const lost = await world.claim(gateway, pod);
   const again = await world.claim(gateway, pod);
@@ -162,7 +167,7 @@ test('a claim that loses against another writer decides again on the newer run',
   const world = new GatewayWorld();
   const gateway = world.startGateway();
   const pod = world.addRun('helper-1');
-  world.api.failNext({ verb: 'replaceStatus', error: apiError(409, 'Conflict') });
+  world.api.failNext({ verb: 'patch', resource: 'agentruns/status', error: apiError(409, 'Conflict') });
 
   expect((await world.claim(gateway, pod)).status).toBe(200);
   expect(world.api.reads.map(({ resource }) => resource)).toEqual(['agentruns']);

@@ -4,7 +4,6 @@
  */
 import { formatMicroUsd } from '../../run/usage/money.js';
 import { isTerminal } from '../../run/status.js';
-import { transition } from '../../run/transition.js';
 import type { AgentRun } from '../../api/v1alpha1/agent-run.js';
 import type { ClaimAnswer, ClaimRequest } from '../../protocol/run.js';
 import { isoNow, type Clock } from '../../runtime/clock.js';
@@ -66,9 +65,8 @@ export class Claims {
   /** True when this call claimed the run; otherwise somebody else did meanwhile, and the pin says who. */
   async #pin(identity: RunIdentity, input: ClaimInput & Pick<ClaimRequest, 'hasBrowser'>): Promise<boolean> {
     const { store, self, clock, metrics } = this.#options;
-    let mine = false;
-    await store.update({ namespace: identity.namespace, name: identity.runName }, (run) => {
-      mine = false;
+    const ref = { namespace: identity.namespace, name: identity.runName };
+    const { isWritten } = await store.update(ref, (run) => {
       expectClaimable(run);
       const now = isoNow(clock);
       const withoutBrowser = input.hasBrowser === false && input.agent.spec.tools.browser;
@@ -82,12 +80,10 @@ export class Claims {
         ...approvalsOf(input),
         ...budgetOf(identity),
       };
-      const next = transition(run, { type: 'claimed', claim, facts, now });
-      mine = next !== undefined;
-      return next;
+      return { type: 'claimed', claim, facts, now };
     });
-    if (mine) metrics.claimed();
-    return mine;
+    if (isWritten) metrics.claimed();
+    return isWritten;
   }
 
   async #inputOf(run: AgentRun, identity: RunIdentity): Promise<ClaimInput> {

@@ -26,9 +26,9 @@ test('a short run makes two status writes and one chunk, and no read', async () 
 
   expect(reply).toMatchObject({ status: 200, json: { phase: 'done' } });
   expect(world.api.writes.map(({ verb, resource, key }) => `${verb} ${resource} ${key}`)).toEqual([
-    `replaceStatus agentruns/status ${NAMESPACE}/helper-1`,
+    `patch agentruns/status ${NAMESPACE}/helper-1`,
     `create agentrunchunks ${NAMESPACE}/helper-1.00`,
-    `replaceStatus agentruns/status ${NAMESPACE}/helper-1`,
+    `patch agentruns/status ${NAMESPACE}/helper-1`,
   ]);
   expect(world.api.reads).toEqual([]);
   const { status } = world.run('helper-1');
@@ -181,7 +181,7 @@ test('a finish of another pod after the end is refused with 410', async () => {
 
 test('a conflict is decided again on the newer run', async () => {
   const { world, gateway, pod } = await claimed();
-  world.api.failNext({ verb: 'replaceStatus', error: apiError(409, 'Conflict'), times: 2 });
+  world.api.failNext({ verb: 'patch', resource: 'agentruns/status', error: apiError(409, 'Conflict'), times: 2 });
 
   expect((await world.call(gateway, pod, 'finish', COMPLETED)).status).toBe(200);
   expect(world.run('helper-1').status?.phase).toBe('done');
@@ -191,7 +191,7 @@ test('a finish that broke off between chunk and status can be repeated', async (
   const { world, gateway, pod } = await claimed();
   const output = 'long '.repeat(4000);
   const finish = { ...COMPLETED, outcome: { reason: 'Completed', message: '', output } };
-  world.api.failNext({ verb: 'replaceStatus', error: new KubeConnectionError('cut', 'network') });
+  world.api.failNext({ verb: 'patch', resource: 'agentruns/status', error: new KubeConnectionError('cut', 'network') });
 
   expect((await world.call(gateway, pod, 'finish', finish)).status).toBe(503);
   expect((await world.call(gateway, pod, 'finish', finish)).status).toBe(200);

@@ -3,7 +3,6 @@ import { disruptionOf, outcomeOfDisruption } from '../../run/disruption.js';
 import { isReportedReason } from '../../run/reasons.js';
 import { outcomeOf, phaseOf, type FoundOutcome, type RunOutcome } from '../../run/outcome.js';
 import { isTerminal } from '../../run/status.js';
-import { transition } from '../../run/transition.js';
 import {
   MAX_STATUS_OUTPUT_BYTES,
   type AgentRun,
@@ -82,13 +81,9 @@ export class RunFinisher {
   async refuse(run: AgentRun, outcome: RunOutcome): Promise<void> {
     const { clock, store, metrics } = this.#options;
     const ref = { namespace: run.metadata.namespace ?? '', name: run.metadata.name };
-    let written = false;
-    await store.update(ref, (current) => {
-      const next = transition(current, { type: 'finished', by: 'gateway', outcome, now: isoNow(clock) });
-      written = next !== undefined;
-      return next;
-    });
-    if (written) metrics.finished(phaseOf(outcome.reason), outcome.reason);
+    const now = isoNow(clock);
+    const { isWritten } = await store.update(ref, () => ({ type: 'finished', by: 'gateway', outcome, now }));
+    if (isWritten) metrics.finished(phaseOf(outcome.reason), outcome.reason);
   }
 
   /** Adds what only this pod knows to a run that the controller ended: usage and transcript may grow after the outcome. */
@@ -97,9 +92,7 @@ export class RunFinisher {
     await lock.run(served.uid, async () => {
       served.call?.abort();
       await this.#options.served.logOf(served, store.get(served.ref));
-      await store.update(served.ref, (run) => transition(run, { type: 'usage-closed', work: workOf(served) }), {
-        live: true,
-      });
+      await store.update(served.ref, () => ({ type: 'usage-closed', work: workOf(served) }), { live: true });
       this.#options.served.drop(served);
     });
   }
@@ -135,17 +128,14 @@ export class RunFinisher {
 
   async #end(served: ServedRun, outcome: FoundOutcome, pending?: RunPending): Promise<FinishAnswer['phase']> {
     const { clock, store, metrics, log } = this.#options;
-    let written = false;
-    const run = await store.update(served.ref, (current) => {
+    const { run, isWritten } = await store.update(served.ref, () => {
       const end = { work: workOf(served), pending };
-      const next = transition(current, { type: 'finished', by: 'gateway', outcome, end, now: isoNow(clock) });
-      written = next !== undefined;
-      if (!written && !isTerminal(current)) throw tryAgain('another gateway pod took over');
-      return next;
+      return { type: 'finished', by: 'gateway', outcome, end, now: isoNow(clock) };
     });
+    if (!isTerminal(run)) throw tryAgain('another gateway pod took over');
     const phase = endedPhase(run);
     // Somebody else ended it: what this pod knows is added by settle().
-    if (!written) return phase;
+    if (!isWritten) return phase;
     this.#options.served.drop(served);
     metrics.finished(phase, outcome.reason);
     log.info({ ...logFields(served), phase, reason: outcome.reason, steps: served.usage.steps }, 'run finished');

@@ -4,7 +4,6 @@
  * See docs/architecture.md#run-reports-and-ownership.
  */
 import { isTerminal } from '../../run/status.js';
-import { transition } from '../../run/transition.js';
 import type { AgentRun } from '../../api/v1alpha1/agent-run.js';
 import type { Logger } from '../../observability/logger.js';
 import type { Clock } from '../../runtime/clock.js';
@@ -67,9 +66,9 @@ export class Pinning {
   async #takeOver(identity: RunIdentity, claimed: Claim): Promise<ServedRun> {
     const { store, served, self, metrics, log } = this.#options;
     const ref = { namespace: identity.namespace, name: identity.runName };
-    const run = await store.update(ref, (current) => {
+    const { run } = await store.update(ref, (current) => {
       expectClaimOf(current, identity);
-      return transition(current, { type: 'taken-over', from: claimed.gatewayUid, by: self });
+      return { type: 'taken-over', from: claimed.gatewayUid, by: self };
     });
     const claim = expectClaimOf(run, identity);
     if (claim.gatewayUid !== self.gatewayUid) throw misdirected(claim);

@@ -1,5 +1,4 @@
 /** Usage and transcript positions of working runs, stored while they change: for kubectl, and for whoever takes over. */
-import { transition } from '../../run/transition.js';
 import type { Clock } from '../../runtime/clock.js';
 import type { RunStore } from './run-store.js';
 import { workOf, type ServedRun } from './served-runs.js';
@@ -31,11 +30,11 @@ export class Progress {
     const chunks = served.log?.summary.chunks ?? served.savedChunks;
     let open = false;
     served.writtenAt = this.#options.clock.monotonic();
-    await this.#options.store.update(served.ref, (run) => {
+    await this.#options.store.update(served.ref, () => {
       const work = workOf(served);
       usage = work.usage;
       open = work.openCall !== undefined;
-      return transition(run, { type: 'progressed', work });
+      return { type: 'progressed', work };
     });
     served.savedUsage = usage;
     served.savedOpen = open;

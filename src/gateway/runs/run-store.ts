@@ -1,6 +1,6 @@
 /**
  * AgentRuns as this process knows them: the informer's projections, overlaid with the answers of own writes until the watch
- * brings them. All status writes of the gateway go through here: each names the version that it saw.
+ * brings them. All status writes of the gateway go through here.
  * See docs/architecture.md#status-ownership.
  */
 import { objectKey } from '../../api/meta.js';
@@ -8,18 +8,27 @@ import { AgentRuns, type AgentRun } from '../../api/v1alpha1/agent-run.js';
 import { isConflict, isNotFound } from '../../kube/errors.js';
 import type { Cache, KubeApi, ObjectRef } from '../../kube/types.js';
 import { GatewayError, tryAgain } from '../errors.js';
+import { RunStatusWriter } from '../../run/status-writer.js';
+import type { StatusEvent } from '../../run/transition.js';
 import { sessionKeyOf } from '../../run/session/key.js';
-import { BY_SESSION, projectGatewayRun, writableRunOf } from '../../projections/agent-run.js';
+import { BY_SESSION, projectGatewayRun } from '../../projections/agent-run.js';
 
 const MAX_TRIES = 6;
 
 export interface RunStoreOptions {
-  api: Pick<KubeApi, 'get' | 'replaceStatus'>;
+  api: Pick<KubeApi, 'get' | 'patch'>;
   cache: Pick<Cache<AgentRun>, 'get' | 'byIndex' | 'onChange'>;
 }
 
-/** The next status of a run, or undefined to write nothing. Called again with the newer run after a conflict. */
-export type DecideStatus = (run: AgentRun) => AgentRun['status'] | undefined;
+/** What happened to a run, or undefined to write nothing. Called again with the newer run after a conflict. */
+export type DecideEvent = (run: AgentRun) => StatusEvent | undefined;
+
+export interface Updated {
+  /** The run as it then is. */
+  run: AgentRun;
+  /** Whether the event changed it. */
+  isWritten: boolean;
+}
 
 export interface UpdateOptions {
   /** Starts with a live read: for runs of which the cache keeps only a part. */
@@ -28,10 +37,12 @@ export interface UpdateOptions {
 
 export class RunStore {
   readonly #options: RunStoreOptions;
+  readonly #status: RunStatusWriter;
   readonly #newer = new Map<string, AgentRun>();
 
   constructor(options: RunStoreOptions) {
     this.#options = options;
+    this.#status = new RunStatusWriter(options.api, 'gateway');
     options.cache.onChange(({ key, current }) => {
       const own = this.#newer.get(key);
       if (own !== undefined && (current === undefined || !isNewer(own, current))) this.#newer.delete(key);
@@ -66,15 +77,14 @@ export class RunStore {
     return this.#options.cache.byIndex(BY_SESSION, sessionKeyOf(run));
   }
 
-  /** Compare-and-swap of the status; a conflict reads the run again and decides again. Resolves with the run as it then is. */
-  async update(ref: ObjectRef, decide: DecideStatus, options: UpdateOptions = {}): Promise<AgentRun> {
+  /** Compare-and-swap of the status; a conflict reads the run again and decides again. */
+  async update(ref: ObjectRef, decide: DecideEvent, options: UpdateOptions = {}): Promise<Updated> {
     let run = options.live === true ? await this.fetch(ref) : await this.find(ref);
     for (let tries = 0; tries < MAX_TRIES; tries++) {
-      const status = decide(run);
-      if (status === undefined) return run;
+      const event = decide(run);
       try {
-        const written = await this.#options.api.replaceStatus(AgentRuns, { ...writableRunOf(run), status });
-        return this.#remember(written);
+        const written = event === undefined ? undefined : await this.#status.apply(run, event);
+        return written === undefined ? { run, isWritten: false } : { run: this.#remember(written), isWritten: true };
       } catch (error) {
         if (isNotFound(error)) throw notThere();
         if (!isConflict(error)) throw error;

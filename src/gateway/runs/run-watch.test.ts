@@ -86,7 +86,12 @@ test('an outage of the API server is not the silence of a run', async () => {
 
 test('a loss that could not be written is tried again', async () => {
   const { world } = await claimed();
-  world.api.failNext({ verb: 'replaceStatus', error: new KubeConnectionError('away', 'network'), times: 3 });
+  world.api.failNext({
+    verb: 'patch',
+    resource: 'agentruns/status',
+    error: new KubeConnectionError('away', 'network'),
+    times: 3,
+  });
 
   await world.clock.advance(95_000);
 

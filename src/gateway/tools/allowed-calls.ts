@@ -1,7 +1,6 @@
 /** Whether a run may make a call now: the agent's policy, and an approval that is used up by it. */
 import type { AgentRun } from '../../api/v1alpha1/agent-run.js';
 import { needsApproval, type ApprovableTool } from '../../protocol/approvals.js';
-import { transition } from '../../run/transition.js';
 import type { RunStore } from '../runs/run-store.js';
 import { policyOf, useApproval } from './approvals.js';
 import type { GatewayAgent } from '../../projections/agent.js';
@@ -26,15 +25,12 @@ export function needsPerson(tool: string): string {
 export async function isAllowed(store: Pick<RunStore, 'update'>, asked: AskedCall): Promise<boolean> {
   const { run, agent, box, tool, input, call } = asked;
   if (!needsApproval(tool, policyOf(run, agent, box))) return true;
-  let allowed = false;
+  let isKnown = false;
   const ref = { namespace: run.metadata.namespace ?? '', name: run.metadata.name };
-  await store.update(ref, (current) => {
+  const { isWritten } = await store.update(ref, (current) => {
     const used = useApproval(current, { tool: tool.name, input, call });
-    const isKnown = used !== undefined && used === current.status?.approvals;
-    const next =
-      used === undefined || isKnown ? undefined : transition(current, { type: 'approval-used', approvals: used });
-    allowed = isKnown || next !== undefined;
-    return next;
+    isKnown = used !== undefined && used === current.status?.approvals;
+    return used === undefined || isKnown ? undefined : { type: 'approval-used', approvals: used };
   });
-  return allowed;
+  return isKnown || isWritten;
 }

@@ -1,0 +1,112 @@
+import { AgentRuns, type AgentRun } from '../api/v1alpha1/agent-run.js';
+import { RecordingApi } from '../../test/builders/recording-api.js';
+import type { RunStatus } from './status.js';
+import { NotOwnerError, RunStatusWriter, expectOwner, type StatusOwner } from './status-writer.js';
+
+const NOW = '2026-01-01T00:00:00.000Z';
+const QUEUED = { type: 'queued', reason: 'BoxLimit', message: 'full', now: NOW } as const;
+
+function seeded() {
+  const api = new RecordingApi();
+  const run = api.seed(AgentRuns, {
+    apiVersion: 'boxwright.dev/v1alpha1',
+    kind: 'AgentRun',
+    metadata: { name: 'ada-1', namespace: 'bw-lab' },
+    spec: { agent: 'ada', message: 'go' },
+    status: { phase: 'running', agentUid: 'uid-ada' },
+  });
+  return { api, run };
+}
+
+test('a write sends what changes, under the version that was seen', async () => {
+  const { api, run } = seeded();
+  const written = await new RunStatusWriter(api, 'run controller').apply(run, QUEUED);
+  expect(api.writes).toMatchObject([
+    {
+      verb: 'patch',
+      resource: 'agentruns/status',
+      key: 'bw-lab/ada-1',
+      body: { metadata: { resourceVersion: run.metadata.resourceVersion } },
+    },
+  ]);
+  const { status } = (api.writes[0] as { body: AgentRun }).body;
+  expect(Object.keys(status ?? {}).sort()).toEqual(['conditions', 'message', 'reason']);
+  expect(written?.status).toMatchObject({ agentUid: 'uid-ada', reason: 'BoxLimit' });
+});
+
+test('an event that changes nothing makes no request', async () => {
+  const { api, run } = seeded();
+  const writer = new RunStatusWriter(api, 'run controller');
+  expect(await writer.apply(run, { type: 'admitted', now: NOW })).toBeUndefined();
+  expect(api.writes).toEqual([]);
+});
+
+test('a write on an older version is refused, and so is one of a run that is gone', async () => {
+  const { api, run } = seeded();
+  const writer = new RunStatusWriter(api, 'run controller');
+  await writer.apply(run, QUEUED);
+  await expect(writer.apply(run, { ...QUEUED, reason: 'AgentLimit' })).rejects.toMatchObject({ status: 409 });
+  await api.delete(AgentRuns, { namespace: 'bw-lab', name: 'ada-1' });
+  await expect(writer.apply(run, QUEUED)).rejects.toMatchObject({ status: 404 });
+});
+
+test('an event of somebody else is refused before it is sent', async () => {
+  const { api, run } = seeded();
+  await expect(new RunStatusWriter(api, 'budget controller').apply(run, QUEUED)).rejects.toThrow(NotOwnerError);
+  expect(api.writes).toEqual([]);
+});
+
+const condition = (type: string, reason = 'Because') => ({
+  type,
+  status: 'True' as const,
+  reason,
+  message: '',
+  lastTransitionTime: NOW,
+});
+const before: RunStatus = {
+  phase: 'running',
+  conditions: [condition('Queued'), condition('Started')],
+  budget: { at: NOW, granted: { tokens: 1 }, wanted: { tokens: 2 } },
+};
+
+test.each<[StatusOwner, string, RunStatus, string | undefined]>([
+  ['gateway', 'usage', { ...before, usageFinal: true }, undefined],
+  ['retention', 'usage', { ...before, usageFinal: true }, 'retention does not own usageFinal of an AgentRun'],
+  ['retention', 'the transcript', { ...before, transcript: { state: 'expired', chunks: 0, bytes: 0 } }, undefined],
+  ['run controller', 'agentUid', { ...before, agentUid: 'a' }, undefined],
+  ['gateway', 'agentUid', { ...before, agentUid: 'a' }, 'gateway does not own agentUid of an AgentRun'],
+  [
+    'run controller',
+    'a wait',
+    { ...before, conditions: [condition('Queued', 'Other'), condition('Started')] },
+    undefined,
+  ],
+  [
+    'run controller',
+    'the start',
+    { ...before, conditions: [condition('Queued')] },
+    'run controller does not own condition Started of an AgentRun',
+  ],
+  [
+    'gateway',
+    'a condition that nobody declared',
+    { ...before, conditions: [...(before.conditions ?? []), condition('New')] },
+    'gateway does not own condition New of an AgentRun',
+  ],
+  [
+    'budget controller',
+    'a grant',
+    { ...before, budget: { at: NOW, granted: { tokens: 2 }, wanted: { tokens: 2 } } },
+    undefined,
+  ],
+  [
+    'budget controller',
+    'a wish',
+    { ...before, budget: { at: NOW, granted: { tokens: 1 } } },
+    'budget controller does not own budget.wanted of an AgentRun',
+  ],
+])('%s writes %s', (owner, _what, after, refused) => {
+  const write = () => expectOwner(owner, before, after);
+  if (refused === undefined) expect(write).not.toThrow();
+  else expect(write).toThrow(refused);
+});
