@@ -1,5 +1,5 @@
 /**
- * Connections to PostgreSQL: few, bounded in every wait, and quick to fail while the server is away. Knows no runs. Settings
+ * Connections to PostgreSQL: few, bounded in every wait, and quick to fail while the server is unavailable. Knows no runs. Settings
  * are made inside the transaction, so that poolers which share connections (PgBouncer) work as well.
  */
 import { DatabaseError, Pool } from 'pg';

@@ -64,7 +64,7 @@ const SQL = {
 export class PostgresArchive implements ArchiveReader, ArchiveWriter {
   constructor(private readonly database: Pick<Database, 'transaction' | 'retryInMs' | 'close'>) {}
 
-  /** Connects when it is first used, so that a process starts while PostgreSQL is away. */
+  /** Connects when it is first used, so that a process starts while PostgreSQL is unavailable. */
   static open(options: DatabaseOptions): PostgresArchive {
     return new PostgresArchive(new Database(options));
   }

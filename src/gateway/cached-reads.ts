@@ -25,7 +25,7 @@ export class CachedReads<T extends KubeObject> {
     for (const [other, { at }] of this.#known) if (now - at >= TTL_MS) this.#known.delete(other);
     const value = this.#read(ref);
     this.#known.set(key, { at: now, value });
-    // A failure is not kept: the next call asks again.
+    // A failure is not cached: the next call asks again.
     value.catch(() => this.forget(ref));
     return value;
   }

@@ -21,7 +21,7 @@ const BaseUrls = z.partialRecord(
 function parseBaseUrls(text: string, context: z.RefinementCtx): z.output<typeof BaseUrls> {
   const parsed = BaseUrls.safeParse(jsonIn(text));
   if (parsed.success) return parsed.data;
-  context.addIssue({ code: 'custom', message: 'must be a JSON object of vendor names and URLs' });
+  context.addIssue({ code: 'custom', message: 'must be a JSON object of provider names and URLs' });
   return z.NEVER;
 }
 
@@ -60,7 +60,7 @@ export const GatewayConfig = z.object({
     .default('{}')
     .transform(parseBaseUrls)
     .describe(
-      'JSON object: base URLs of model vendors that differ from their own, for example of a private endpoint; spec.vendors of a Box wins.',
+      'JSON object: base URLs of model providers that differ from their own, for example of a private endpoint; spec.vendors of a Box wins.',
     ),
   modelPricesConfigMap: z
     .string()

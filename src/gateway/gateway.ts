@@ -25,7 +25,7 @@ import { KeyedLock } from './keyed-lock.js';
 import { AgentSecrets } from './mcp/agent-secret.js';
 import { ClaimServers } from './mcp/claim-servers.js';
 import { McpCalls, type McpCallsOptions } from './mcp/mcp-calls.js';
-import { McpRelay } from './mcp/proxy.js';
+import { McpProxy } from './mcp/proxy.js';
 import type { GatewayMetrics } from './metrics.js';
 import { ModelCalls } from './models/model-calls.js';
 import { ClaimInputs } from './runs/claim-inputs.js';
@@ -140,6 +140,6 @@ function createMcp(
   const secrets = new AgentSecrets(api);
   return {
     claims: new ClaimServers({ connectors, secrets }),
-    calls: new McpCalls({ ...shared, agents, connectors, secrets, relay: new McpRelay({ clock, web }) }),
+    calls: new McpCalls({ ...shared, agents, connectors, secrets, proxy: new McpProxy({ clock, web }) }),
   };
 }

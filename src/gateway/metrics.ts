@@ -16,7 +16,7 @@ export interface GatewayMetrics {
   reviewed(result: ReviewResult): void;
   called(provider: string, result: CallResult): void;
   /** A message to an MCP server. */
-  relayed(kind: McpKind, result: CallResult): void;
+  proxied(kind: McpKind, result: CallResult): void;
   /** The backlog budget had no room for the run of a call_agent. */
   turnedAway(scope: BacklogScope): void;
   /** Runs that this pod serves, read at every scrape. */
@@ -38,7 +38,7 @@ export function createGatewayMetrics(registry: Registry): GatewayMetrics {
     'result',
   ]);
   const calls = counter('boxwright_gateway_model_calls_total', 'Model calls of runs.', ['provider', 'result']);
-  const relayed = counter('boxwright_gateway_mcp_messages_total', 'Messages of runs to MCP servers.', [
+  const proxied = counter('boxwright_gateway_mcp_messages_total', 'Messages of runs to MCP servers.', [
     'kind',
     'result',
   ]);
@@ -56,7 +56,7 @@ export function createGatewayMetrics(registry: Registry): GatewayMetrics {
     tookOver: () => takeovers.inc(),
     reviewed: (result) => reviews.inc({ result }),
     called: (provider, result) => calls.inc({ provider, result }),
-    relayed: (kind, result) => relayed.inc({ kind, result }),
+    proxied: (kind, result) => proxied.inc({ kind, result }),
     turnedAway: (scope) => turnedAway.inc({ scope }),
     trackServed: (count) =>
       void new Gauge({

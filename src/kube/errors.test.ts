@@ -40,7 +40,7 @@ test.each([
   ['no answer', new KubeConnectionError('x', 'network'), true],
   ['no answer in time', new KubeConnectionError('x', 'timeout'), true],
   ['a call that we gave up', new KubeConnectionError('x', 'aborted'), false],
-  ['500: etcd is away', error(500, 'InternalError'), true],
+  ['500: etcd is unavailable', error(500, 'InternalError'), true],
   ['503', error(503, 'ServiceUnavailable'), true],
   ['429: it is there and has enough to do', error(429, 'TooManyRequests'), false],
   ['409', error(409, 'Conflict'), false],

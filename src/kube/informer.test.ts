@@ -105,7 +105,7 @@ test('a cut watch resumes at the last event, after a backoff, without a list', a
   expect(counts).toEqual({ relisted: 1, error: 1 });
 });
 
-test('the backoff grows while the API server is away, is capped, and starts small after an event', async () => {
+test('the backoff grows while the API server is unavailable, is capped, and starts small after an event', async () => {
   const { clock, transport } = start();
   transport.list('100');
   await clock.advance(0);
@@ -256,7 +256,7 @@ test('a listener that throws is logged, and the next events still come', async (
   expect(messages()).toEqual(['error a listener of the cache failed', 'error a listener of the cache failed']);
 });
 
-test('an object that the projection cannot take counts as absent, and the others are mirrored', async () => {
+test('an object that the projection cannot take counts as absent, and the others are cached', async () => {
   const { clock, transport, informer, messages } = start({
     project: (object) => {
       if (object.data?.['v'] === 'bad') throw new Error('cannot read this');

@@ -1,4 +1,4 @@
-/** A running mirror of one kind: the reflector writes the cache, and this file adds readiness, positions and resync. */
+/** A running cache of one kind: the reflector writes it, and this file adds readiness, positions and resync. */
 import type { KubeObject } from '../api/meta.js';
 import type { Logger } from '../observability/logger.js';
 import type { Clock } from '../runtime/clock.js';

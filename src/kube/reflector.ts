@@ -1,5 +1,5 @@
 /**
- * Mirrors one list of the API server: reads it page by page, then watches it, and goes on for ever. A 410 means list
+ * Follows one list of the API server: reads it page by page, then watches it, and goes on for ever. A 410 means list
  * again; any other end of a watch resumes at the last resourceVersion that was seen. Watches fail silently in Node,
  * so one that brings neither an event nor a bookmark within a bound is cut and resumed.
  */
@@ -16,7 +16,7 @@ import type { KubeMetrics, WatchRestartReason } from './metrics.js';
 import type { KubeTransport } from './transport.js';
 import { errorFromStatus } from './transport.js';
 
-/** Where the mirror goes. `replaceAll` is a full list; `moved` comes after each event, bookmark and list. */
+/** Where the objects go. `replaceAll` is a full list; `moved` comes after each event, bookmark and list. */
 export interface ReflectorSink<P> {
   replaceAll(list: ReadonlyMap<string, { value: P; version: string }>): void;
   set(key: string, value: P, version: string): void;
@@ -42,7 +42,7 @@ export interface ReflectorDependencies {
 
 /** The API server sends a bookmark each minute, so a longer silence is a dead connection. */
 const SILENCE_BOUND_MS = 75_000;
-/** Two cut watches: then the mirror is called stale. */
+/** Two cut watches: then the cache is called stale. */
 const STALE_BOUND_MS = 2 * SILENCE_BOUND_MS;
 /** The API server ends watches after this, spread so that not all informers come back at once. */
 const WATCH_SECONDS = { min: 240, spread: 240 };
@@ -74,7 +74,7 @@ export class Reflector<T extends KubeObject, P> {
     this.#dependencies = dependencies;
   }
 
-  /** Whether the mirror is complete and was confirmed by the API server within the bound. */
+  /** Whether the cache is complete and was confirmed by the API server within the bound. */
   isFresh(): boolean {
     return this.#lastSign !== undefined && this.#dependencies.clock.monotonic() - this.#lastSign < STALE_BOUND_MS;
   }
@@ -170,7 +170,7 @@ export class Reflector<T extends KubeObject, P> {
     this.#moved(version);
   }
 
-  /** One object that the projection cannot take must not stop the mirror of all others: it counts as absent. */
+  /** One object that the projection cannot take must not stop all others: it counts as absent. */
   #project(object: T): P | undefined {
     try {
       return this.#options.project(object);

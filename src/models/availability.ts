@@ -13,7 +13,7 @@ export interface BoxModels {
   endpoint?: { secretRef?: { name: string; key: string } | undefined } | undefined;
   /** Providers that the Box reaches at addresses of its own: the installation's key is not sent there. */
   vendors?: Partial<Record<ProviderName, object | undefined>> | undefined;
-  /** Secret of the Box with the keys of vendors; the installation's own serves Boxes that name none. */
+  /** Secret of the Box with the keys of providers; the installation's own serves Boxes that name none. */
   credentialsSecret?: string | undefined;
   /** Providers with a usable key, as the gateway saw them; undefined until it has looked. */
   availableProviders?: readonly Provider[] | undefined;

@@ -9,10 +9,10 @@ export interface KnownModel {
   model: string;
   /** Tokens. */
   contextWindow: number;
-  /** US dollars for a million tokens, at the vendor's standard rate. */
+  /** US dollars for a million tokens, at the provider's standard rate. */
   inputUsd: number;
   outputUsd: number;
-  /** Input that the vendor had cached, and input that it puts into its cache; as other input when absent. */
+  /** Input that the provider had cached, and input that it puts into its cache; as other input when absent. */
   cacheReadUsd?: number | undefined;
   cacheWriteUsd?: number | undefined;
 }

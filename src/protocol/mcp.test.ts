@@ -16,7 +16,7 @@ test.each([
   expect(mcpToolName(server, tool)).toBe(name);
 });
 
-test('every tool gets a name that vendors accept, and no two the same', () => {
+test('every tool gets a name that providers accept, and no two the same', () => {
   const server = oneof(stringMatching(MCP_SERVER), constantFrom('a', 'a_', 'a__', 'a__b'));
   const tool = oneof(string(), string({ maxLength: 200 }), constantFrom('b', '_b', '__b', 'b__c', 'b.c', 'b/c'));
   const names = new Map<string, string>();

@@ -13,7 +13,7 @@ import { z } from 'zod';
 export const MCP_FAMILY = 'mcp';
 /** Names of servers of an agent, and slugs of connectors. */
 export const MCP_SERVER = /^[A-Za-z0-9][A-Za-z0-9_-]{0,62}$/;
-/** What every model vendor accepts as a name. */
+/** What every model provider accepts as a name. */
 const MAX_NAME = 64;
 const HASH_DIGITS = 8;
 

@@ -3,7 +3,7 @@ import { TOOL_DEFINITIONS } from '../protocol/tools-socket.js';
 import type { Abilities, ClaimAnswer } from '../protocol/run.js';
 import type { EngineTool } from './engine.js';
 
-/** Pure: the same claim gives the same text, so that a vendor's prompt cache can work. */
+/** Pure: the same claim gives the same text, so that a provider's prompt cache can work. */
 export function composeInstructions(
   { agent, abilities }: Pick<ClaimAnswer, 'agent' | 'abilities'>,
   tools: readonly Pick<EngineTool, 'name' | 'server'>[],

@@ -1,6 +1,6 @@
 /**
- * A model of the AI SDK by provider. Each vendor's package is loaded when a run needs it: a run uses one of them, and a
- * pod starts for every run. All talk to the gateway, in the vendor's own protocol.
+ * A model of the AI SDK by provider. Each provider's package is loaded when a run needs it: a run uses one of them, and a
+ * pod starts for every run. All talk to the gateway, in the provider's own protocol.
  */
 import type { LanguageModel } from 'ai';
 

@@ -38,7 +38,7 @@ export interface ControllerOptions {
 }
 
 const DEFAULT_BACKOFF: BackoffOptions = { baseMs: 200, maxMs: 60_000, jitter: 0.2 };
-/** Longest pause of a key that failed because the API server was away: what waits goes on within seconds of its return. */
+/** Longest pause of a key that failed because the API server was unavailable: what waits goes on within seconds of its return. */
 const UNAVAILABLE_MAX_MS = 5_000;
 
 export class Controller {

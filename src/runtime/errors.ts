@@ -15,7 +15,7 @@ export class NotLeadingError extends Error {
 
 /**
  * Whether the error marks itself with `unavailable: true`: it says nothing about the key, since whoever is asked for all keys
- * gave no answer (src/kube sets it where the API server is away). Such a key is tried again soon however often it failed.
+ * gave no answer (src/kube sets it where the API server is unavailable). Such a key is tried again soon however often it failed.
  */
 export function isUnavailable(error: unknown): boolean {
   return error instanceof Error && 'unavailable' in error && error.unavailable === true;

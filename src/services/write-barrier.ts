@@ -94,7 +94,7 @@ async function confirmed(deps: WriteBarrierDeps, url: string, write: Write, sign
   try {
     return (await deps.post(url, write, signal)) === 200;
   } catch {
-    // Away or too slow: the caller learns that the write is not confirmed everywhere.
+    // Unavailable or too slow: the caller learns that the write is not confirmed everywhere.
     return false;
   }
 }

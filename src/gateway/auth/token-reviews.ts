@@ -1,5 +1,5 @@
 /**
- * Asks the API server whether a token is genuine, as seldom as possible: answers are kept 30 s by digest, equal questions
+ * Asks the API server whether a token is genuine, as seldom as possible: answers are cached 30 s by digest, equal questions
  * share one call, and a pod whose unknown tokens keep failing must wait.
  */
 import { createHash } from 'node:crypto';

@@ -179,7 +179,7 @@ function sendJson(response: ServerResponse, status: number, body: unknown): void
   response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
 }
 
-/** The SDKs of some vendors send their key, which is the run token here, in a header of its own. */
+/** The SDKs of some providers send their key, which is the run token here, in a header of its own. */
 function tokenOf(route: Route, headers: IncomingMessage['headers']): string | undefined {
   if (route.kind !== 'model' || headers.authorization !== undefined) return headers.authorization;
   const key = headers['x-api-key'] ?? headers['x-goog-api-key'];
@@ -193,7 +193,7 @@ function sinkOf(response: ServerResponse, gone: AbortSignal): AnswerSink {
     },
     async write(piece) {
       if (response.write(piece) || gone.aborted) return;
-      // A runner that went away takes no more; whoever reads the vendor sees the same signal.
+      // A runner that went away takes no more; whoever reads the provider sees the same signal.
       await once(response, 'drain', { signal: gone }).catch(() => undefined);
     },
   };

@@ -20,7 +20,7 @@ import type { ServedRun } from '../runs/served-runs.js';
 import { NO_SECRET, SecretRefusal, type AgentSecrets } from './agent-secret.js';
 import { readMessage, type McpMessage } from './message.js';
 import { redactor } from './redact.js';
-import { refused, type McpRelay, type McpTarget } from './proxy.js';
+import { refused, type McpProxy, type McpTarget } from './proxy.js';
 import { serversOf, type HttpServer } from './server-list.js';
 import type { GatewayAgent } from '../../projections/agent.js';
 import type { GatewayBox } from '../../projections/box.js';
@@ -39,8 +39,8 @@ export interface McpCallsOptions {
   agents: Pick<Cache<GatewayAgent>, 'get'>;
   connectors: Pick<Cache<GatewayConnector>, 'get'>;
   secrets: Pick<AgentSecrets, 'forHost'>;
-  relay: Pick<McpRelay, 'exchange'>;
-  metrics: Pick<GatewayMetrics, 'relayed'>;
+  proxy: Pick<McpProxy, 'exchange'>;
+  metrics: Pick<GatewayMetrics, 'proxied'>;
 }
 
 export interface McpCall {
@@ -78,10 +78,10 @@ export class McpCalls {
       const target = await this.#targetOf(server, agent, box);
       if (message?.call !== undefined) await this.#expectAllowed({ run, agent, box }, server, message.call);
       const headers = headersOf(call.headers, message);
-      await this.#options.relay.exchange({ target, message, headers, signal: call.signal, sink, result });
+      await this.#options.proxy.exchange({ target, message, headers, signal: call.signal, sink, result });
     } finally {
       release();
-      this.#options.metrics.relayed(server.kind, result.value);
+      this.#options.metrics.proxied(server.kind, result.value);
     }
   }
 
@@ -143,7 +143,7 @@ function trustedHost({ trustedHosts }: Pick<GatewayBox, 'trustedHosts'>, url: UR
   return trustedHosts.find(({ host }) => host === url.host);
 }
 
-/** Headers of MCP alone; what mirrors the message comes from the message. */
+/** Headers of MCP alone; what repeats the message comes from the message. */
 function headersOf(given: McpCall['headers'], message: McpMessage | undefined): Record<string, string> {
   const headers: Record<string, string> = {};
   for (const [name, value] of Object.entries(given)) {

@@ -4,7 +4,7 @@ import type { WebRequest, WebResponse } from '../../net/web-client.js';
 import type { CallResult } from '../metrics.js';
 import { readMessage } from './message.js';
 import { redactor } from './redact.js';
-import { McpRelay } from './proxy.js';
+import { McpProxy } from './proxy.js';
 
 function response(body: Readable, headers: Record<string, string>, status = 200): WebResponse {
   return { status, header: (name) => headers[name], body };
@@ -19,12 +19,12 @@ function open(pieces: readonly string[]): Readable {
 
 function setUp(answer: (request: WebRequest) => Promise<WebResponse>) {
   const clock = new FakeClock();
-  const relay = new McpRelay({ clock, web: { request: answer } });
+  const proxy = new McpProxy({ clock, web: { request: answer } });
   const written: string[] = [];
   const started: unknown[] = [];
   const result = { value: 'refused' as CallResult };
   const gone = new AbortController();
-  const exchange = relay.exchange({
+  const exchange = proxy.exchange({
     target: {
       server: 'fake',
       box: 'lab',

@@ -50,13 +50,13 @@ export interface McpExchange {
   result: { value: CallResult };
 }
 
-export interface McpRelayOptions {
+export interface McpProxyOptions {
   clock: Clock;
   web: Pick<WebClient, 'request'>;
 }
 
-export class McpRelay {
-  constructor(private readonly options: McpRelayOptions) {}
+export class McpProxy {
+  constructor(private readonly options: McpProxyOptions) {}
 
   /** Resolves when the answer is written to the sink. Rejects with 400 (refused), 4xx of the server, or 502. */
   async exchange(exchange: McpExchange): Promise<void> {
@@ -120,7 +120,7 @@ async function answer(exchange: McpExchange, response: WebResponse, bound: Timeo
     await sink.write(JSON.stringify(target.redact(json)));
   } else if (type === 'text/event-stream') {
     sink.start(200, 'text/event-stream', headers);
-    await relayEvents(exchange, { id: message.id, response, bound });
+    await passEvents(exchange, { id: message.id, response, bound });
   } else throw failed(target, 'answered neither JSON nor an event stream');
   result.value = 'answered';
 }
@@ -135,7 +135,7 @@ interface Streaming {
  * Each message as it comes, until the one that answers. What goes wrong on the way is told as the answer: the status has
  * left already.
  */
-async function relayEvents({ target, sink, signal }: McpExchange, { id, response, bound }: Streaming): Promise<void> {
+async function passEvents({ target, sink, signal }: McpExchange, { id, response, bound }: Streaming): Promise<void> {
   const events = new EventStream(MAX_MCP_ANSWER_BYTES);
   let bytes = 0;
   let problem = 'ended its answer before the result';

@@ -67,7 +67,7 @@ test('a Box without an engine answers what to set', async () => {
   });
 });
 
-test('a vendor without a key answers where to put one', async () => {
+test('a provider without a key answers where to put one', async () => {
   const { world, gateway, pod } = await claimed({ agent: { provider: 'anthropic', model: 'claude' } });
 
   const reply = await world.post(gateway, '/gateway/anthropic/v1/messages', {}, pod.token);

@@ -15,7 +15,7 @@ import { stepLimitOf } from '../runs/claim-answer.js';
 import type { Pinning } from '../runs/ownership.js';
 import type { RunStore } from '../runs/run-store.js';
 import type { ServedRun } from '../runs/served-runs.js';
-import type { Relay } from '../providers/proxy.js';
+import type { ModelProxy } from '../providers/proxy.js';
 import { noSuchProvider, type Targets } from '../providers/targets.js';
 import type { AnswerSink } from './answer-sink.js';
 import { ModelCallInFlight } from './call-in-flight.js';
@@ -33,7 +33,7 @@ export interface ModelCallsOptions {
   boxes: Pick<ClaimInputs, 'boxOf'>;
   agents: Pick<Cache<GatewayAgent>, 'get'>;
   targets: Pick<Targets, 'of'>;
-  relay: Pick<Relay, 'call'>;
+  proxy: Pick<ModelProxy, 'call'>;
   budgets: Pick<RunBudgets, 'admit'>;
   metrics: Pick<GatewayMetrics, 'called'>;
 }
@@ -101,8 +101,8 @@ export class ModelCalls {
     const model = run.status?.model ?? '';
     const target = await this.#options.targets.of(call.provider, model, box);
     const { path, body } = call;
-    const relayed = { target, path, body, model, boundSeconds: box.modelCallSeconds };
-    await this.#options.relay.call({ ...relayed, inFlight: flight, signal, sink, admit, result });
+    const proxied = { target, path, body, model, boundSeconds: box.modelCallSeconds };
+    await this.#options.proxy.call({ ...proxied, inFlight: flight, signal, sink, admit, result });
   }
 }
 

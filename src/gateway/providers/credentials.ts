@@ -1,6 +1,6 @@
 /**
- * Keys of model vendors: read by name for each Box when one of its runs calls, by the gateway alone. They are in
- * memory for seconds and never leave this process but towards the vendor.
+ * Keys of model providers: read by name for each Box when one of its runs calls, by the gateway alone. They are in
+ * memory for seconds and never leave this process but towards the provider.
  */
 import { LABEL_CREDENTIAL } from '../../api/credentials.js';
 import { boxNamespace } from '../../api/names.js';
@@ -20,8 +20,8 @@ export interface KeySource {
 }
 
 /**
- * Where the key of a vendor is for a Box: its own Secret, else that of the installation; undefined when there is neither.
- * The Secret of the installation does not serve a vendor whose address the Box chose itself: whoever names an address may
+ * Where the key of a provider is for a Box: its own Secret, else that of the installation; undefined when there is neither.
+ * The Secret of the installation does not serve a provider whose address the Box chose itself: whoever names an address may
  * not have the installation's key sent there.
  */
 export function providerKeySource(
@@ -76,7 +76,7 @@ export class Credentials {
     return (await this.secrets.get(source.ref))?.metadata.resourceVersion;
   }
 
-  /** The vendor refused the key: the next call reads it again. */
+  /** The provider refused the key: the next call reads it again. */
   forget(source: KeySource): void {
     this.secrets.forget(source.ref);
   }

@@ -1,5 +1,5 @@
 /**
- * What the gateway must know of a vendor's protocol: which calls and fields it passes, and where an answer says what was
+ * What the gateway must know of a provider's protocol: which calls and fields it passes, and where an answer says what was
  * used. Everything else goes through untouched.
  */
 import type { z } from 'zod';
@@ -9,14 +9,14 @@ import type { TokenCounts } from '../../run/usage/prices.js';
 export interface ModelRequest {
   model: string;
   stream: boolean;
-  /** Undefined = the vendor's own limit. */
+  /** Undefined = the provider's own limit. */
   maxOutputTokens: number | undefined;
 }
 
 /** What the events of a streamed answer have told so far. */
 export interface StreamState {
   counts?: TokenCounts;
-  /** The vendor said that the answer ends here: the counts are final. */
+  /** The provider said that the answer ends here: the counts are final. */
   complete: boolean;
 }
 

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { countIn, limitIn, objectIn, type Dialect } from './dialect.js';
 
-// fileData names what the vendor stored or would fetch: it is not among them.
+// fileData names what the provider stored or would fetch: it is not among them.
 const Content = z.strictObject({
   role: z.enum(['user', 'model', 'function']).optional(),
   parts: z.array(
@@ -40,7 +40,7 @@ const Body = z.strictObject({
   contents: z.array(Content),
   systemInstruction: Content.optional(),
   generationConfig: GenerationConfig.optional(),
-  // googleSearch, codeExecution, urlContext and the like run at the vendor.
+  // googleSearch, codeExecution, urlContext and the like run at the provider.
   tools: z.array(z.strictObject({ functionDeclarations: z.array(z.unknown()) })).optional(),
   toolConfig: z.strictObject({ functionCallingConfig: z.unknown() }).optional(),
   safetySettings: z.unknown().optional(),

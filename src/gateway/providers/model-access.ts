@@ -8,7 +8,7 @@ import { CachedReads } from '../cached-reads.js';
 import type { GatewayConfig } from '../config.js';
 import { PriceSource } from '../price-source.js';
 import { Credentials } from './credentials.js';
-import { Relay } from './proxy.js';
+import { ModelProxy } from './proxy.js';
 import { Targets } from './targets.js';
 import { ProviderClient } from './provider-client.js';
 
@@ -27,7 +27,7 @@ export interface ModelAccessOptions {
 
 export interface ModelAccess {
   targets: Targets;
-  relay: Relay;
+  proxy: ModelProxy;
 }
 
 export function createModelAccess({ api, clock, log, settings, dispatcher }: ModelAccessOptions): ModelAccess {
@@ -42,7 +42,7 @@ export function createModelAccess({ api, clock, log, settings, dispatcher }: Mod
       installationSecret: installationSecretOf(settings),
       baseUrls: settings.modelBaseUrls,
     }),
-    relay: new Relay({ clock, client: new ProviderClient({ clock, dispatcher }), credentials }),
+    proxy: new ModelProxy({ clock, client: new ProviderClient({ clock, dispatcher }), credentials }),
   };
 }
 
@@ -54,7 +54,7 @@ export function installationSecretOf(
   return name === undefined ? undefined : { namespace, name };
 }
 
-/** Connections to vendors: kept open, and without bounds of their own, since every call has one. */
+/** Connections to providers: kept open, and without bounds of their own, since every call has one. */
 export function createProviderDispatcher(): Agent {
   return new Agent({
     connections: 128,

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { countIn, limitIn, objectIn, type Dialect } from './dialect.js';
 
-/** The bytes themselves; no address that the vendor would fetch. */
+/** The bytes themselves; no address that the provider would fetch. */
 const DataUrl = z.string().regex(/^data:/, 'must be a data: URL');
 
 const Parts = z.array(
@@ -21,7 +21,7 @@ const Parts = z.array(
 const id = z.string().optional();
 const status = z.string().optional();
 
-// An item_reference names what the vendor stored: it is not among them.
+// An item_reference names what the provider stored: it is not among them.
 const Item = z.union([
   z.strictObject({
     type: z.literal('message').optional(),

@@ -1,4 +1,4 @@
-/** HTTP to vendors: kept connections, bounded retries that honour Retry-After, one bound for the whole call. */
+/** HTTP to providers: persistent connections, bounded retries that honour Retry-After, one bound for the whole call. */
 import type { Readable } from 'node:stream';
 import { request as httpRequest, type Dispatcher } from 'undici';
 import { backoffDelay } from '../../runtime/backoff.js';
@@ -8,7 +8,7 @@ import { sleep, type Clock } from '../../runtime/clock.js';
 const RETRIED: ReadonlySet<number> = new Set([408, 429, 500, 502, 503, 504, 529]);
 const MAX_TRIES = 4;
 const BACKOFF = { baseMs: 1_000, maxMs: 20_000, jitter: 0.2 };
-/** A vendor that asks for more patience gets none: the run ends and says so. */
+/** A provider that asks for more patience gets none: the run ends and says so. */
 const MAX_WAIT_MS = 120_000;
 /** No byte of the request was taken: nothing can have been used. */
 const UNSENT: ReadonlySet<unknown> = new Set([
@@ -37,7 +37,7 @@ export interface ProviderRequest {
 export interface ProviderResponse {
   status: number;
   contentType: string;
-  /** Seconds that the vendor asked to wait, when it did. */
+  /** Seconds that the provider asked to wait, when it did. */
   retryAfterSeconds?: number;
   body: Readable;
 }
@@ -64,7 +64,7 @@ export class ProviderClient {
 
   /**
    * The first answer that counts: of one that may be tried again, the last. Rejects with {@link ProviderUnreachable}; a call
-   * that may have reached the vendor without an answer is not tried again.
+   * that may have reached the provider without an answer is not tried again.
    */
   async send(request: ProviderRequest): Promise<ProviderResponse> {
     const { clock } = this.options;

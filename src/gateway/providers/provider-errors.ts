@@ -1,4 +1,4 @@
-/** What a vendor's refusal means to a person: one sentence with the next step, and no secret. */
+/** What a provider's refusal means to a person: one sentence with the next step, and no secret. */
 import { redact } from '../../observability/logger.js';
 import { GatewayError } from '../errors.js';
 import { objectIn } from './dialect.js';
@@ -39,12 +39,12 @@ function nextStep(status: number, keyIs: string | undefined, retryAfterSeconds: 
   return '';
 }
 
-/** The vendor's own words in a refusal, as {@link quoted}; empty when it gives none. */
+/** The provider's own words in a refusal, as {@link quoted}; empty when it gives none. */
 export function sayingOf({ text, secret }: Pick<Refusal, 'text' | 'secret'>): string {
   return quoted(messageIn(text) ?? '', secret);
 }
 
-/** A text of a vendor in one line, cut and without anything that looks like a key. */
+/** A text of a provider in one line, cut and without anything that looks like a key. */
 export function quoted(text: string, secret: string): string {
   const plain = secret === '' ? text : text.replaceAll(secret, '[redacted]');
   return cutUtf8(redact(plain.replace(KEYS, '[redacted]')).replace(/\s+/g, ' ').trim(), MAX_MESSAGE_BYTES);

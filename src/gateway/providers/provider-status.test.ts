@@ -75,7 +75,7 @@ test('tells the providers of the Box’s own Secret, never a key, and touches no
   await world.stop();
 });
 
-test('the installation’s Secret serves Boxes without one, but no vendor at an address of the Box; it is read once', async () => {
+test('the installation’s Secret serves Boxes without one, but no provider at an address of the Box; it is read once', async () => {
   const world = setup();
   world.secret(INSTALLATION, { ANTHROPIC_API_KEY: 'a', OPENAI_API_KEY: 'b' });
   world.box();

@@ -1,5 +1,5 @@
 /**
- * The six vendors: where they are, which protocol they speak, and how they are shown a key.
+ * The six providers: where they are, which protocol they speak, and how they are shown a key.
  * See docs/architecture.md#providers.
  */
 import { VENDOR_KEYS } from '../../api/credentials.js';
@@ -73,7 +73,7 @@ export const PROVIDER_APIS: Readonly<Record<ProviderName, ProviderApi>> = {
   },
 };
 
-/** Whether a word is the name of a vendor. */
+/** Whether a word is the name of a provider. */
 export function isProvider(provider: string): provider is ProviderName {
   return Object.hasOwn(PROVIDER_APIS, provider);
 }

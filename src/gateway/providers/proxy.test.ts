@@ -7,7 +7,7 @@ import { FakeClock } from '../../../test/builders/fake-clock.js';
 import { ModelCallInFlight } from '../models/call-in-flight.js';
 import type { ServedRun } from '../runs/served-runs.js';
 import { NO_USAGE } from '../../run/usage/usage.js';
-import { Relay } from './proxy.js';
+import { ModelProxy } from './proxy.js';
 import { ProviderClient } from './provider-client.js';
 import { endpointProvider } from './providers.js';
 
@@ -21,7 +21,7 @@ test('a call that is cut while its budget is asked for never leaves, and costs n
   const client = new ProviderClient({ clock, dispatcher });
   const served = { usage: NO_USAGE } as ServedRun;
   const gone = new AbortController();
-  const called = new Relay({ clock, client, credentials: { forget: () => undefined } }).call({
+  const called = new ModelProxy({ clock, client, credentials: { forget: () => undefined } }).call({
     target: { provider: 'boxwright', api, key: undefined, price: undefined },
     path: 'v1/chat/completions',
     body: { model: 'own', messages: [{ role: 'user', content: 'Hello' }] },
@@ -55,7 +55,7 @@ test('an answer of type Text/Event-Stream is a stream', async () => {
       body: Readable.from([Buffer.from(text)]),
     }),
   };
-  await new Relay({ clock: new FakeClock(), client, credentials: { forget: () => undefined } }).call({
+  await new ModelProxy({ clock: new FakeClock(), client, credentials: { forget: () => undefined } }).call({
     target: { provider: 'boxwright', api: endpointProvider('http://127.0.0.1/v1'), key: undefined, price: undefined },
     path: 'v1/chat/completions',
     body: { model: 'own', messages: [{ role: 'user', content: 'Hello' }], stream: true },

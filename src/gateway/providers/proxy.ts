@@ -1,5 +1,5 @@
 /**
- * One model call towards a vendor: what may pass is checked, the key takes the place of the run
+ * One model call towards a provider: what may pass is checked, the key takes the place of the run
  * token, the answer goes through as it comes, and what it says was used is counted here.
  */
 import type { z } from 'zod';
@@ -28,13 +28,13 @@ const UNSTATED_OUTPUT_TOKENS = 16_384;
 /** An answer that is cut below this is worth nothing. */
 const LEAST_OUTPUT_TOKENS = 512;
 
-export interface RelayOptions {
+export interface ModelProxyOptions {
   clock: Clock;
   client: Pick<ProviderClient, 'send'>;
   credentials: Pick<Credentials, 'forget'>;
 }
 
-export interface RelayCall {
+export interface ModelProxyCall {
   target: Target;
   /** Below `/gateway/<provider>/`. */
   path: string;
@@ -58,11 +58,11 @@ interface Passed {
   request: ModelRequest;
 }
 
-export class Relay {
-  constructor(private readonly options: RelayOptions) {}
+export class ModelProxy {
+  constructor(private readonly options: ModelProxyOptions) {}
 
-  /** Resolves when the whole answer is written to the sink. Rejects with ModelError for what the vendor did. */
-  async call(call: RelayCall): Promise<void> {
+  /** Resolves when the whole answer is written to the sink. Rejects with ModelError for what the provider did. */
+  async call(call: ModelProxyCall): Promise<void> {
     const { target, inFlight, boundSeconds } = call;
     const passed = passedOf(call);
     const inputTokens = Buffer.byteLength(JSON.stringify(passed.body));
@@ -90,7 +90,7 @@ export class Relay {
   }
 
   async #send(
-    { target, inFlight, boundSeconds }: RelayCall,
+    { target, inFlight, boundSeconds }: ModelProxyCall,
     passed: Passed & { reservation: CallUsage },
     signal: AbortSignal,
   ): Promise<ProviderResponse> {
@@ -114,14 +114,14 @@ export class Relay {
     }
   }
 
-  async #answer(call: RelayCall, { request }: Passed, response: ProviderResponse): Promise<void> {
+  async #answer(call: ModelProxyCall, { request }: Passed, response: ProviderResponse): Promise<void> {
     if (response.status >= 300) throw await this.#refusal(call, response);
     const streams = request.stream && mediaTypeOf(response.contentType) === 'text/event-stream';
-    await (streams ? relayStream(call, response) : relayWhole(call, response));
+    await (streams ? passStream(call, response) : passWhole(call, response));
     call.result.value = 'answered';
   }
 
-  async #refusal({ target, inFlight }: RelayCall, response: ProviderResponse): Promise<GatewayError> {
+  async #refusal({ target, inFlight }: ModelProxyCall, response: ProviderResponse): Promise<GatewayError> {
     // Providers charge for answers only.
     inFlight.unused();
     if (response.status === 401 && target.key !== undefined) this.options.credentials.forget(target.key.source);
@@ -138,7 +138,7 @@ export class Relay {
 }
 
 /** Throws 404 for a path, 400 for a field or model that is not passed. */
-function passedOf({ target, path: whole, body, model }: RelayCall): Passed {
+function passedOf({ target, path: whole, body, model }: ModelProxyCall): Passed {
   const { api, provider } = target;
   const path = whole.startsWith(`${api.version}/`) ? whole.slice(api.version.length + 1) : '';
   const meaning = api.dialect.pathOf(path);
@@ -166,7 +166,7 @@ function usageOf({ price }: Target, counts: TokenCounts): CallUsage {
   return { inputTokens, outputTokens, costMicroUsd: costOf(price, counts) };
 }
 
-async function relayWhole({ target, inFlight, sink }: RelayCall, response: ProviderResponse): Promise<void> {
+async function passWhole({ target, inFlight, sink }: ModelProxyCall, response: ProviderResponse): Promise<void> {
   const text = await answerIn(response);
   const answer = parseObject(text);
   if (answer === undefined) {
@@ -180,7 +180,7 @@ async function relayWhole({ target, inFlight, sink }: RelayCall, response: Provi
   await sink.write(text);
 }
 
-async function relayStream({ target, inFlight, sink }: RelayCall, response: ProviderResponse): Promise<void> {
+async function passStream({ target, inFlight, sink }: ModelProxyCall, response: ProviderResponse): Promise<void> {
   const { dialect } = target.api;
   const reader = new StreamEvents();
   let state: StreamState = { complete: false };

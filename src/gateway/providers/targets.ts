@@ -1,4 +1,4 @@
-/** Where a run's model calls go: a vendor, or the OpenAI-compatible endpoint of its Box; with the key and the price. */
+/** Where a run's model calls go: a provider, or the OpenAI-compatible endpoint of its Box; with the key and the price. */
 import { boxNamespace } from '../../api/names.js';
 import type { ObjectRef } from '../../kube/types.js';
 import { endpointPrice, priceOf, type Price, type PriceTable } from '../../run/usage/prices.js';
@@ -25,16 +25,16 @@ export interface TargetsOptions {
   credentials: Pick<Credentials, 'read'>;
   /** The prices in force. */
   prices: () => Promise<PriceTable>;
-  /** Secret with the vendor keys of Boxes that have none of their own. */
+  /** Secret with the provider keys of Boxes that have none of their own. */
   installationSecret: Required<ObjectRef> | undefined;
-  /** Base URLs of the installation that differ from the vendors' own; those of a Box win. */
+  /** Base URLs of the installation that differ from the providers' own; those of a Box win. */
   baseUrls: Readonly<Partial<Record<ProviderName, string>>>;
 }
 
 export class Targets {
   constructor(private readonly options: TargetsOptions) {}
 
-  /** The vendor of that name, or the endpoint of the Box. Rejects with ModelNotConfigured. */
+  /** The provider of that name, or the endpoint of the Box. Rejects with ModelNotConfigured. */
   async of(provider: string, model: string, box: GatewayBox): Promise<Target> {
     if (isProvider(provider)) return this.#ofProvider(provider, model, box);
     const { endpoint } = box;

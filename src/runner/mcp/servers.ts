@@ -8,7 +8,7 @@ import type { McpAddress } from './client.js';
 import { reasonOf, ServerConnection } from './server-connection.js';
 import { StdioTransport } from './stdio-transport.js';
 
-/** Of all servers together: with the agent's own tools this stays below what vendors take in one request. */
+/** Of all servers together: with the agent's own tools this stays below what providers take in one request. */
 const MAX_TOOLS = 100;
 /** The server checks its input itself, by a schema that only it knows fully. */
 const AnyInput = z.record(z.string(), z.unknown());

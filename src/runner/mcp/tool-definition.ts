@@ -6,7 +6,7 @@ import { cutUtf8 } from '../../runtime/text.js';
 
 const MAX_DESCRIPTION_BYTES = 4096;
 const MAX_SCHEMA_BYTES = 32 * 1024;
-/** Some vendors refuse the whole request for one of these at the top of one tool; the server checks its input anyway. */
+/** Some providers refuse the whole request for one of these at the top of one tool; the server checks its input anyway. */
 const NOT_AT_THE_TOP = ['$schema', '$id', 'anyOf', 'oneOf', 'allOf', 'not', 'if', 'then', 'else', 'enum', 'const'];
 
 export interface ToolDefinition {

@@ -43,7 +43,7 @@ export function createProgramRunner(deps: ProgramDeps): RunServer {
     if (started === undefined) {
       deps.log.info({ server: name }, 'an MCP server was started');
       send({ type: 'started' });
-      relay(child, connection, send);
+      forward(child, connection, send);
       await Promise.race([ended, goneOf(connection)]);
       await stop(child, ended, deps.clock);
     }
@@ -89,7 +89,7 @@ function goneOf({ gone }: ServerConnection): Promise<void> {
 }
 
 /** Lines out, messages in; either side waits for the other. What breaks the protocol ends the connection. */
-function relay(child: Program, { socket, decoder }: ServerConnection, send: (frame: ServerFrame) => boolean): void {
+function forward(child: Program, { socket, decoder }: ServerConnection, send: (frame: ServerFrame) => boolean): void {
   const lines = new ByteLines(MAX_FRAME_BYTES);
   const onLine = (line: Buffer) => {
     const message = parseLine(line);

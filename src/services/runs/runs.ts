@@ -128,7 +128,7 @@ export async function listRuns(deps: ScopeDeps, caller: Caller, id: string, limi
       .map((run) => record(agent, run));
   if (deps.archive === undefined) {
     const make = () => latest(live());
-    // Kept is what the cache alone gives: not with an agent that was read live, or that has changed since it was read.
+    // Memoized is what the cache alone gives: not with an agent that was read live, or that has changed since it was read.
     const isCached = deps.caches.Agent.get(key) === agent;
     return { runs: isCached ? runLists(deps.caches, `${agent.uid} ${limit}`, make) : make() };
   }
