@@ -1,4 +1,4 @@
-/** AgentRun: what wakes a run, and when free places are given out. */
+/** AgentRun: what makes the controller look at a run again, and when free places are handed out. */
 import { boxNamespace, boxOfNamespace } from '../../api/names.js';
 import type { Box } from '../../api/v1alpha1/box.js';
 import { isTrue } from '../../api/conditions.js';
@@ -23,9 +23,9 @@ import { BY_NODE } from '../../projections/pod.js';
 export interface RunControllers {
   /** One key per run. */
   runs: ControllerPart;
-  /** One key for the installation: gives out places when one becomes free. */
+  /** One key for the installation: hands out places as they become free. */
   admission: ControllerPart;
-  /** For the Box controller, which shows them. */
+  /** For the Box controller, which publishes them. */
   counts: BoxCounts;
 }
 
@@ -62,7 +62,7 @@ export function createRunControllers(deps: RunDependencies): RunControllers {
   };
 }
 
-/** The queue follows the caches on every replica; only the leader's engine works on the keys. */
+/** The queue follows the caches on every replica; keys are worked on by the leader alone. */
 function watchRuns(
   { caches, archive, budgets }: RunDependencies,
   queue: RunQueue,
@@ -87,7 +87,7 @@ function watchRuns(
       const pod = current ?? previous;
       if (pod !== undefined && pod.run !== '') look(`${pod.namespace}/${pod.run}`);
     }),
-    // Runs that wait say why: they look again when agent, Box or Workspace starts or stops to accept work, or goes.
+    // Waiting runs say why they wait: look again when their agent, Box or Workspace starts or stops accepting work, or goes.
     caches.agents.onChange((change) => {
       if (!agentChanged(change)) return;
       for (const run of caches.runs.byIndex(LIVE_BY_AGENT, change.key)) enqueue(objectKey(run.metadata));
@@ -111,12 +111,12 @@ function watchRuns(
   ]);
 }
 
-/** A run may wait for ever; from then on somebody is told. */
+/** A run may wait forever, but from then on the log says so. */
 const LONG_WAIT_MS = 24 * 3_600_000;
 const WARN_AGAIN_MS = 3_600_000;
 const LOOK_AT_WAITING_MS = 60_000;
 
-/** Reports how long the oldest run waits; returns the milliseconds until it is to be called again. */
+/** Reports how long the oldest run has been waiting; returns the milliseconds until the next call. */
 function waitingWatch({ clock, log, metrics }: RunDependencies, queue: RunQueue): () => number {
   let warnedAt = -Infinity;
   return () => {
@@ -131,7 +131,7 @@ function waitingWatch({ clock, log, metrics }: RunDependencies, queue: RunQueue)
   };
 }
 
-/** Counts outcomes where everybody's writes are seen: most are the gateway's. */
+/** Counts outcomes in the cache, where the writes of every process are seen: most outcomes are the gateway's. */
 function countEnds({ caches, metrics }: RunDependencies): () => void {
   return caches.runs.onChange(({ previous, current }) => {
     if (previous === undefined || current === undefined) return;
@@ -143,7 +143,7 @@ function liveRunsOf(caches: RunCaches, box: string): readonly ControllerRun[] {
   return caches.runs.byIndex(LIVE_BY_NAMESPACE, boxNamespace(box));
 }
 
-/** Live runs that an exhausted budget holds back, or will. */
+/** Live runs that an exhausted budget holds back, or is about to. */
 function runsOfBudget(caches: RunCaches, { kind, name, where: { namespace, agent } }: Mark): readonly ControllerRun[] {
   if (kind === 'Agent') return caches.runs.byIndex(LIVE_BY_AGENT, agentKey(namespace, agent));
   if (kind === 'Box') return liveRunsOf(caches, name);
@@ -154,7 +154,7 @@ function enqueueAll(runs: readonly ControllerRun[], enqueue: (key: string) => vo
   for (const run of runs) enqueue(objectKey(run.metadata));
 }
 
-/** Whatever may free a place, or let runs in that could not start before. */
+/** Everything that may free a place, or allow runs to start that could not before. */
 function watchPlaces({ caches, budgets }: RunDependencies, queue: RunQueue, poke: () => void): () => void {
   return all([
     queue.onChange(poke),

@@ -28,7 +28,7 @@ export interface RunCaches {
   nodes: Cache<NodeProjection>;
   /** Namespaces of Boxes and Workspaces. */
   namespaces: Cache<Namespace>;
-  /** Volume claims of agents. */
+  /** Claims of the volumes of agents. */
   volumeClaims: Cache<VolumeClaimProjection>;
   storageClasses: Cache<StorageClassProjection>;
 }
@@ -46,9 +46,9 @@ export interface RunDependencies {
   tickGate?: TickGate | undefined;
   /** Read for every Job: the CA bundle changes during a rotation. Rejects while the installation is not set up. */
   jobSettings(signal: AbortSignal): Promise<JobSettings>;
-  /** Grants slices of budgets; absent where nobody limits them. */
+  /** Grants parts of budgets to runs; absent where nothing limits them. */
   budgets?: Pick<BudgetLedger, 'admit' | 'release' | 'exhausted'> | undefined;
-  /** Runs of the installation that may work at once. */
+  /** How many runs of the installation may work at once. */
   maxRunning: number;
   metrics: RunMetrics;
   /** Told when a run lost its Job before anything was executed and its status says so. */

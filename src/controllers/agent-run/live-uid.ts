@@ -1,9 +1,9 @@
-/** Caches are behind the API server, and not in step with each other: what is final is asked live. */
+/** Caches lag behind the API server and are not in step with each other: before anything final is done, ask the API server. */
 import type { ResourceType } from '../../api/meta.js';
 import { orUndefined } from '../../kube/errors.js';
 import type { KubeApi, ObjectRef } from '../../kube/types.js';
 
-/** When to look again at what the caches do not show yet. */
+/** How long to wait for the caches to catch up. */
 export const CACHE_LAG_MS = 2_000;
 
 /** UID of the object as the API server has it now; undefined when there is none. */

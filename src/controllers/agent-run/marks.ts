@@ -1,7 +1,7 @@
-/** Since when something has been as it is, in this process's memory: graces that a restart may start again. */
+/** How long something has been the case, in this process's memory: grace periods, which may begin again after a restart. */
 import type { Clock } from '../../runtime/clock.js';
 
-/** A run, not its namesake. */
+/** One run, and no other of the same name. */
 export interface RunIdentity {
   /** namespace/name. */
   key: string;
@@ -14,7 +14,7 @@ interface RunMarks {
 }
 
 export class Marks {
-  /** By key, so that they can be forgotten when nothing but the key is left of the run. */
+  /** By key, so that they can be forgotten once the key is all that is left of the run. */
   readonly #runs = new Map<string, RunMarks>();
 
   constructor(private readonly clock: Pick<Clock, 'monotonic'>) {}
@@ -34,7 +34,7 @@ export class Marks {
     return now - since;
   }
 
-  /** The run is gone or needs no grace any more. */
+  /** The run is gone, or no grace period matters to it any more. */
   forget(key: string): void {
     this.#runs.delete(key);
   }

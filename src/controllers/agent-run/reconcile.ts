@@ -1,7 +1,7 @@
 /**
  * One look at one run, as its state machine (docs/architecture.md#run-states): each state has a folder, and in it one file
- * with the effects. A step decides with pure functions and makes at most one write to the run's status; the gateway writes the
- * claim, usage and the finish, and whoever is first wins.
+ * with the effects. Decisions are pure functions, and one look writes the run's status at most once. The gateway writes the
+ * claim, usage and the finish; whoever writes an outcome first wins.
  *
  * Who writes which condition of a run:
  *
@@ -10,7 +10,7 @@
  * | Queued     | admission/show-waiting.ts; False by execution/show-progress.ts, or by the gateway with the claim |
  * | Started    | the gateway with the claim (src/gateway/runs/claims.ts)                                         |
  * | Cancelling | execution/show-progress.ts                                                                      |
- * | Finished   | the gateway (src/gateway/runs/finishes.ts); where no finish can come, here, admission/admit.ts or execution/supervise.ts |
+ * | Finished   | the gateway (src/gateway/runs/finishes.ts); where no finish can come: this file, admission/admit.ts or execution/supervise.ts |
  * | Archived   | the archive controller (src/controllers/archive/controller.ts)                                  |
  */
 import { outcomeOf } from '../../run/outcome.js';
@@ -45,7 +45,7 @@ export class RunReconciler {
     this.#settler = new Settler(deps, writer);
   }
 
-  /** Notes what reconciles cannot see any more; returns unsubscribe. */
+  /** Remembers what a later look can no longer see; returns unsubscribe. */
   watch(): () => void {
     return this.#supervisor.watch();
   }
@@ -75,7 +75,7 @@ function outcomeOfDeletion({ terminating }: RunState): RunOutcome {
     : outcomeOf('Cancelled', 'The run was deleted before it ended.');
 }
 
-/** It has a Job, or had one that was claimed. */
+/** It has a Job, or has been claimed by the pod of one. */
 function hasBegun({ run, job }: RunState): boolean {
   return job !== undefined || isClaimed(run);
 }

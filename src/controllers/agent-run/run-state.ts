@@ -1,4 +1,4 @@
-/** Gather: everything that the caches know about one run, as one plain object. */
+/** Everything that the caches know about one run, gathered into one plain object. */
 import { isTrue } from '../../api/conditions.js';
 import { installMarkOf } from '../../api/installing.js';
 import { objectKey } from '../../api/meta.js';
@@ -8,7 +8,7 @@ import type { Box } from '../../api/v1alpha1/box.js';
 import { READY } from '../common/ready.js';
 import { mustWait, volumeOf } from '../workspace-volume/plan.js';
 import type { VolumePlan } from '../workspace-volume/plan.js';
-import type { Gate } from './admission/fair-shares.js';
+import type { Gate } from './admission/limits-and-fairness.js';
 import type { RunCaches, RunDependencies } from './dependencies.js';
 import type { QueueFacts, QueuedRun } from './admission/run-queue.js';
 import { sessionKeyOf } from '../../run/session/key.js';
@@ -78,7 +78,7 @@ export function queuedRunOf(caches: RunCaches, key: string): QueuedRun | undefin
   if (run === undefined || isTerminal(run)) return undefined;
   const uid = run.metadata.uid ?? '';
   const hasJob = caches.jobs.get(key)?.ownerUid === uid;
-  // A pod of a Job that is gone still takes its place, and no second one may start beside it.
+  // A pod outlives its Job: until it is gone it takes up a place, and no second one may start beside it.
   const working = hasJob || isClaimed(run) || caches.pods.byIndex(BY_RUN, key).length > 0;
   const leaves = run.metadata.deletionTimestamp !== undefined || run.spec.cancelRequested === true;
   if (!working && leaves) return undefined;
@@ -112,7 +112,7 @@ export function queueFacts({ caches, budgets }: Pick<RunDependencies, 'caches' |
   };
 }
 
-/** A volume that is missing, or that no node with room can reach, holds back the runs of its agent and of nobody else. */
+/** A volume that is missing, or out of reach of every node with room, holds back the runs of its agent and no others. */
 function volumeGate(caches: RunCaches, boxName: string, agent: ControllerAgent | undefined): Gate | undefined {
   const box = caches.boxes.get(boxName);
   if (agent === undefined || box === undefined) return undefined;
@@ -129,7 +129,7 @@ function boxGate(caches: RunCaches, box: Box): Gate | undefined {
   return full ? 'NoCapacity' : undefined;
 }
 
-/** An agent that is gone is the reconcile's business; none of its runs is admitted. */
+/** None of the runs of an agent that is gone is admitted; they are ended when they are reconciled. */
 export function agentGate(agent: ControllerAgent | undefined): Gate | undefined {
   if (agent !== undefined && installMarkOf(agent.metadata) !== undefined) return 'AgentInstalling';
   if (agent?.status?.active !== true || agent.metadata.deletionTimestamp !== undefined) return 'AgentInactive';

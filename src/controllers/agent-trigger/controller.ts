@@ -1,6 +1,6 @@
 /**
  * AgentTrigger: gives the URL its secret part and says whether the trigger can start anything. It needs no finalizer:
- * its runs are counted by agent, Box and Workspace, and an owner that is gone counts as folded.
+ * its runs are counted by agent, Box and Workspace, and an owner that is gone counts as done.
  */
 import { randomBytes } from 'node:crypto';
 import { AgentTriggers } from '../../api/v1alpha1/agent-trigger.js';

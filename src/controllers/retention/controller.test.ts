@@ -11,7 +11,7 @@ import { apiError, RecordingApi } from '../../../test/builders/recording-api.js'
 import { NAMESPACE, makeJob, makeRun } from '../../../test/builders/run-objects.js';
 import { ACTIONS_AT_ONCE, createRetentionController } from './controller.js';
 import type { RetentionLevels } from './metrics.js';
-import type { TranscriptArchive } from './remove.js';
+import type { TranscriptArchive } from './remove-run.js';
 import { controllerJobInformer } from '../../projections/job.js';
 import { controllerRunInformer } from '../../projections/agent-run.js';
 

@@ -1,6 +1,6 @@
 /**
  * Retention: looks at all finished runs from time to time, and sooner when many have ended. Caches only. It plans (plan.ts)
- * and begins their removal (remove.ts); src/controllers/agent-run/settlement/settle.ts ends it and tells the whole sequence.
+ * and begins their removal (remove-run.ts); src/controllers/agent-run/settlement/settle.ts ends it and tells the whole sequence.
  * See docs/architecture.md#removing-a-run.
  */
 import { isTerminal } from '../../run/status.js';
@@ -14,8 +14,8 @@ import type { ControllerPart } from '../common/controller-part.js';
 import type { RetentionMetrics } from './metrics.js';
 import { planRetention } from './plan.js';
 import type { RetentionAction, RetentionLimits } from './plan.js';
-import { Remover } from './remove.js';
-import type { TranscriptArchive } from './remove.js';
+import { Remover } from './remove-run.js';
+import type { TranscriptArchive } from './remove-run.js';
 import { finishedRuns, fixedBytesOf, storedBytesOf } from './stored.js';
 import type { ControllerRun } from '../../projections/agent-run.js';
 import type { ControllerJob } from '../../projections/job.js';

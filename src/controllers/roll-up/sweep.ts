@@ -54,10 +54,10 @@ export class RollUpSweep {
   }
 
   async #isReached(version: string, signal: AbortSignal): Promise<boolean> {
-    const bound = new AbortController();
-    const cancel = this.deps.clock.after(POSITION_WAIT_MS, () => bound.abort());
+    const timeUp = new AbortController();
+    const cancel = this.deps.clock.after(POSITION_WAIT_MS, () => timeUp.abort());
     try {
-      return await this.deps.runs.waitForResourceVersion(version, AbortSignal.any([signal, bound.signal]));
+      return await this.deps.runs.waitForResourceVersion(version, AbortSignal.any([signal, timeUp.signal]));
     } finally {
       cancel();
     }

@@ -1,7 +1,7 @@
 /**
- * Admission: what becomes of a run that has no Job yet. Cancelled or without its agent it ends here; with a reservation it gets
- * its Job; else its status says why it waits. Which runs get a reservation, in which order: run-queue.ts, and the rules of
- * limits and fairness in fair-shares.ts.
+ * Admission: what happens to a run that has no Job yet. If it was cancelled or its agent is gone, it ends here; if a place is
+ * reserved for it, it gets its Job; otherwise its status says why it waits. run-queue.ts holds the queue and the reservations,
+ * limits-and-fairness.ts the rules by which they are made.
  */
 import type { ControllerRun } from '../../../projections/agent-run.js';
 import { outcomeOf } from '../../../run/outcome.js';
@@ -22,7 +22,7 @@ import type { RunQueue } from './run-queue.js';
 import { showWaiting, shownWaiting } from './show-waiting.js';
 import type { Waiting } from './show-waiting.js';
 
-/** Which limit a run meets changes with every run that starts: a waiting run shows another one only after this time. */
+/** The limit that holds a run back may change with every run that starts: a new one is shown only after it has stood this long. */
 const OTHER_LIMIT_SHOWN_MS = 60_000;
 const LIMITS: ReadonlySet<string> = new Set<QueueReason>([
   'SessionBusy',
@@ -30,16 +30,16 @@ const LIMITS: ReadonlySet<string> = new Set<QueueReason>([
   'BoxLimit',
   'InstallationLimit',
 ]);
-/** A Job that could not be created for so long, by whatever error, is shown as that; before, it is tried again within seconds. */
+/** A Job that could not be created for this long is reported, whatever the error; until then it is retried every few seconds. */
 const NOT_CREATED_SHOWN_MS = 10_000;
-/** How often a run that waits for a budget looks why it waits. */
+/** How often the reason of a run that waits for a budget is looked at again. */
 const BUDGET_LOOK_MS = 60_000;
 
 export interface AdmissionOptions {
   deps: RunDependencies;
   queue: RunQueue;
   writer: RunWriter;
-  /** Called with other runs that got a reservation. */
+  /** Called for other runs that got a reservation. */
   wake: (key: string) => void;
 }
 
@@ -104,11 +104,11 @@ export class Admission {
       { reason, details: exhausted === undefined ? undefined : describeExhausted(exhausted) },
       signal,
     );
-    // What holds it back may be a limit by then; the budget wakes those alone that can start.
+    // By then a limit may hold it back instead; a budget that is free again wakes only the runs that can start.
     return { requeueAfterMs: BUDGET_LOOK_MS };
   }
 
-  /** The reason, written once: a limit in the place of another one is no news before it has stood for a while. */
+  /** Writes the reason once: that one limit gave way to another is no news until it has stood for a while. */
   async #waitForTurn(state: RunState, reason: QueueReason, signal: AbortSignal): Promise<ReconcileResult> {
     const shown = shownWaiting(state.run)?.reason ?? '';
     const isOther = shown !== reason && LIMITS.has(shown) && LIMITS.has(reason);
@@ -127,10 +127,10 @@ export class Admission {
         this.#queue.jobCreated(state.key);
         return {};
       case 'other-job':
-        // The run keeps its reservation, so that nobody tries again before the garbage collector had its time.
+        // The run keeps its reservation, so that the next attempt comes after the garbage collector has had its time.
         return { requeueAfterMs: CACHE_LAG_MS };
       case 'refused':
-        // First of all: when this fails, as while the API server is unavailable, the reservation stays and the engine tries again soon.
+        // This comes first: if it fails, say for lack of an API server, the reservation stands and the engine retries soon.
         await this.#wait(run, { reason: created.reason, details: created.message }, signal);
         // A missing volume concerns one agent, and its own gate holds it back.
         if (created.reason !== 'WorkspaceNotReady') this.#queue.pause(state.boxName, created.reason);
@@ -149,8 +149,8 @@ export class Admission {
   }
 
   /**
-   * Rejects for an error that is new, or of an API server that is unavailable: the engine tries again soon. Also without an
-   * answer in time: then the run keeps its reservation, since its Job may come.
+   * Rejects, so that the engine retries soon, for an error that is new and for an API server that is unavailable; also when no
+   * answer came in time: the run then keeps its reservation, since its Job may yet appear.
    */
   async #createJob(state: RunState, signal: AbortSignal): Promise<CreateResult> {
     try {

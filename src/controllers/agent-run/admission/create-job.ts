@@ -16,13 +16,13 @@ import { BY_SESSION } from '../../../projections/agent-run.js';
 
 export type CreateResult =
   | { result: 'created' }
-  /** A Job of another run has the name: one of a deleted namesake, which the garbage collector removes. */
+  /** The name is taken by the Job of a deleted run of the same name, which the garbage collector will remove. */
   | { result: 'other-job' }
-  /** Not before a budget has something left. */
+  /** Not until a budget has something left. */
   | { result: 'no-budget'; message: string }
   | JobRefusal;
 
-/** Rejects for what repeating soon can repair: no answer, missing rights, an installation that is not set up yet. */
+/** Rejects for what a retry may cure: no answer, missing rights, an installation that is not set up yet. */
 export async function createJob(
   deps: Pick<RunDependencies, 'api' | 'caches' | 'jobSettings' | 'budgets'>,
   { run, box, uid, volume }: RunState,

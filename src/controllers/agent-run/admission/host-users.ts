@@ -3,9 +3,9 @@ import type { Box } from '../../../api/v1alpha1/box.js';
 import type { NodeProjection } from '../../../projections/node.js';
 
 /**
- * `false`: users of the pod are nobody on the node. Undefined: the default of Kubernetes. Unless the Box decides it, every
- * node must be able to, since nobody knows where the pod will be; what another runtime can do is not known here, and
- * gVisor and Kata have walls of their own.
+ * `false`: users of the pod have no rights on the node. Undefined: the default of Kubernetes. Unless the Box decides, every
+ * node must support it, since the pod may land on any of them. What other runtimes support is not known here; gVisor and
+ * Kata isolate pods in their own way.
  */
 export function hostUsersOf(
   { hostUsers, runtimeClassName }: Pick<Box['spec'], 'hostUsers' | 'runtimeClassName'>,

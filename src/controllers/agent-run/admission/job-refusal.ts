@@ -1,4 +1,4 @@
-/** What it means for a run that the API server did not take its Job. */
+/** What it means for a run that the API server did not accept its Job. */
 import type { QueueReason } from '../../../run/reasons.js';
 import {
   KubeApiError,
@@ -18,7 +18,7 @@ import {
 import { isRetrySoon, isUnavailable } from '../../../runtime/errors.js';
 
 export type JobRefusal =
-  /** Not now; the run waits. `message` takes the place of what the reason says in general. */
+  /** Not now: the run waits. `message` replaces the general text of the reason. */
   | {
       result: 'refused';
       reason: Extract<QueueReason, 'NoCapacity' | 'BoxNotReady' | 'WorkspaceNotReady' | 'JobRefused' | 'JobNotCreated'>;
@@ -27,7 +27,7 @@ export type JobRefusal =
   /** Never. */
   | { result: 'invalid'; message: string };
 
-/** What an answer of the API server to the Job says. Throws the error itself for what repeating soon can repair. */
+/** Reads the answer of the API server to the Job. Throws the error itself where a retry may cure it. */
 export function refusalOf(error: unknown): JobRefusal {
   const message = `Kubernetes refused the Job: ${(error as Error).message}`;
   if (isDenied(error)) return { result: 'refused', reason: 'JobRefused', message };
@@ -36,7 +36,7 @@ export function refusalOf(error: unknown): JobRefusal {
   if (isForbidden(error) && saysQuotaExceeded((error as Error).message)) {
     return { result: 'refused', reason: 'NoCapacity' };
   }
-  // As admission plugins of the API server answer: a person has to mend something.
+  // As the built-in admission plugins answer: somebody has to fix something.
   if (isBadRequest(error) || (isForbidden(error) && !saysNotReadyOrNoRight((error as Error).message)))
     return { result: 'refused', reason: 'JobRefused', message };
   throw error;
@@ -48,8 +48,8 @@ function isDenied(error: unknown): boolean {
 }
 
 /**
- * Why there is no Job, for an error of createJob that may last: undefined for an API server that is away, of which the
- * run could not even say so, and for a write that was based on an older version.
+ * Why there is no Job, for an error of createJob that may last: undefined for an API server that is unavailable,
+ * since then the status could not be written either, and for a write that was based on an older version.
  */
 export function lastingFailure(error: unknown): string | undefined {
   if (!(error instanceof Error) || isRetrySoon(error)) return undefined;
@@ -57,12 +57,12 @@ export function lastingFailure(error: unknown): string | undefined {
   return `The Job cannot be created: ${error.message}`;
 }
 
-/** No answer in time, as from a webhook that may take as long: the Job may come all the same. */
+/** No answer in time, say because a webhook takes that long: the Job may appear all the same. */
 export function isUnanswered(error: unknown): boolean {
   return error instanceof KubeConnectionError && error.failure === 'timeout';
 }
 
-/** 500 from the admission of the Job while all else works: a webhook failed, or its patch does not fit. */
+/** A 500 for this Job while everything else works: a webhook failed, or its patch could not be applied. */
 function isInternal(error: Error): boolean {
   return error instanceof KubeApiError && saysInternalError(error.message);
 }

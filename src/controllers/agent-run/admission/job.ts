@@ -124,7 +124,7 @@ function annotations(
   };
 }
 
-/** The Job's own deadline is only the sum of all bounds: the controller's clock ends a run before it. */
+/** The Job's own deadline is the sum of all others and only a backstop: the controller ends a run before it. */
 function outerDeadlineSeconds(run: AgentRun, box: Box): number {
   const bounds = box.spec.bounds;
   return (

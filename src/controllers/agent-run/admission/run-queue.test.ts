@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { FakeClock } from '../../../../test/builders/fake-clock.js';
-import type { Gate } from './fair-shares.js';
+import type { Gate } from './limits-and-fairness.js';
 import { BOX_PAUSE_MS, RunQueue } from './run-queue.js';
 import type { QueuedRun } from './run-queue.js';
 

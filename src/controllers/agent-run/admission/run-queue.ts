@@ -1,18 +1,18 @@
 /**
- * The runs that wait and work, kept up to date from cache events, and the decisions of fair-shares.ts made on them.
- * Memory only: after a restart it is built again from runs and Jobs. A reservation counts as a working run at once, before
+ * The runs that wait and work, kept up to date from cache events, and the places that limits-and-fairness.ts gives them.
+ * In memory only: after a restart it is rebuilt from runs and Jobs. A reservation counts as a working run at once, before
  * the informer shows its Job, so that a lagging cache never lets more runs start than a limit allows.
  */
 import type { QueueReason } from '../../../run/reasons.js';
 import type { Clock } from '../../../runtime/clock.js';
-import { admit, isBefore, waitReason } from './fair-shares.js';
-import type { AgentQueue, BoxQueue, Gate, Turn, WaitingRun } from './fair-shares.js';
+import { admit, isBefore, waitReason } from './limits-and-fairness.js';
+import type { AgentQueue, BoxQueue, Gate, Turn, WaitingRun } from './limits-and-fairness.js';
 
 export interface QueuedRun extends WaitingRun {
   uid: string;
   /** Whether it holds a Job or a pod. */
   working: boolean;
-  /** Its parent waits for it: it takes no place, so that agents calling agents cannot block each other. */
+  /** Its parent waits for it: it needs no place, so that agents that call agents cannot block each other. */
   exempt?: boolean;
 }
 
@@ -20,7 +20,7 @@ export interface QueuedRun extends WaitingRun {
 export interface QueueFacts {
   box(box: string): BoxFacts | undefined;
   agentGate(box: string, agent: string): Gate | undefined;
-  /** Whether a budget holds the agent's runs back; those for which their parents wait are told no by their gateway. */
+  /** Whether a budget holds the agent's runs back. Runs that a parent waits for start anyway; their gateway enforces the budget. */
   hasNoBudget(box: string, agent: string): boolean;
 }
 
@@ -47,9 +47,9 @@ interface AgentState {
   waiting: WaitingRun[];
 }
 
-/** After a sign that a Box cannot take runs its admissions pause for this long; each new sign starts the time again. */
+/** After a sign that a Box cannot take runs, nothing is admitted there for this long; each new sign restarts the clock. */
 export const BOX_PAUSE_MS = 30_000;
-/** A reservation whose Job has not shown up by then ends; the Job's name makes a second try harmless. */
+/** A reservation ends when its Job has not shown up by then; as Jobs are named after runs, a second attempt is harmless. */
 const RESERVED_MS = 60_000;
 
 export class RunQueue {
@@ -84,7 +84,7 @@ export class RunQueue {
     this.#changed(next ?? known);
   }
 
-  /** Calls back with the Box in which a run began or ended to wait or to work. Returns unsubscribe. */
+  /** Calls back with the Box in which a run started or stopped waiting or working. Returns unsubscribe. */
   onChange(listener: (box: string) => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
@@ -111,7 +111,7 @@ export class RunQueue {
     return this.#reservations.get(key)?.uid === uid;
   }
 
-  /** Notes that the Job of an admitted run is there, so that nobody creates it again before the cache shows it. */
+  /** Notes that the Job exists, so that nobody creates it again before the cache shows it. */
   jobCreated(key: string): void {
     const reservation = this.#reservations.get(key);
     if (reservation !== undefined) reservation.created = true;
@@ -128,7 +128,7 @@ export class RunQueue {
     if (run !== undefined) this.update(key, { ...run, working: false });
   }
 
-  /** The cluster takes nothing for this Box, for the given reason: admit nothing there for a while. */
+  /** The cluster takes no pods of this Box, for the given reason: admit nothing there for a while. */
   pause(box: string, gate: Gate): void {
     this.#pauses.set(box, { gate, until: this.#options.clock.monotonic() + BOX_PAUSE_MS });
   }

@@ -5,13 +5,13 @@ import { waitText } from '../../../run/outcome.js';
 import type { QueueReason } from '../../../run/reasons.js';
 import type { RunWriter } from '../run-writer.js';
 
-/** Why a run waits. `details` take the place of what the reason says in general. */
+/** Why a run waits. `details` replace the general text of the reason. */
 export interface Waiting {
   reason: QueueReason;
   details?: string | undefined;
 }
 
-/** False, and no write, when the status says so already. */
+/** False, and no write, if the status says so already. */
 export async function showWaiting(
   writer: Pick<RunWriter, 'queue'>,
   run: ControllerRun,
@@ -24,7 +24,7 @@ export async function showWaiting(
   return true;
 }
 
-/** What the status says about why the run waits; undefined when it does not say that it waits. */
+/** Why the run waits according to its status; undefined if the status does not say that it waits. */
 export function shownWaiting(run: ControllerRun): { reason: string; message: string } | undefined {
   const queued = findCondition(run.status?.conditions, 'Queued');
   return queued?.status === 'True' ? queued : undefined;

@@ -1,6 +1,6 @@
 /**
- * Runs whose agent was called by another run: they are cancelled with their parent, and those that the parent waited for
- * when it ends in any way. One key for each child.
+ * Runs of agents that another run called: they are cancelled with their parent, and those that the parent waited for when it
+ * ends in any way. One key for each child.
  */
 import { ANNOTATION_REQUESTED_BY } from '../../../api/labels.js';
 import { objectKey } from '../../../api/meta.js';
@@ -53,7 +53,7 @@ export function isOrphan(child: ControllerRun, found: ControllerRun | undefined)
   const { parent } = child.spec;
   if (parent === undefined || isTerminal(child) || child.spec.cancelRequested === true) return false;
   const live = found?.metadata.uid === parent.uid ? found : undefined;
-  // A parent that is gone was removed long after its end, or deleted: then its children work for nobody.
+  // A parent that is gone was deleted, or removed long after its end: either way nobody is left who wants the result.
   if (live === undefined) return true;
   if (live.metadata.deletionTimestamp !== undefined || live.spec.cancelRequested === true) return true;
   return isTerminal(live) && (parent.waits || live.status?.phase === 'cancelled');

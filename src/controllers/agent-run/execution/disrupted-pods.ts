@@ -1,7 +1,7 @@
 /**
- * Pods that were moved away and are gone: an evicted pod may leave before anybody has looked at it, and its condition
- * DisruptionTarget, which came before its deletion, is what tells an eviction from a deletion by hand. In memory alone: after a
- * change of the leader such a pod counts as deleted.
+ * Evicted pods that are gone: such a pod may disappear before anybody has looked at it, and only its condition
+ * DisruptionTarget, set before the deletion, tells an eviction from a deletion by hand. In memory only: after a change of
+ * leader such a pod counts as deleted.
  */
 import type { CacheChange } from '../../../kube/types.js';
 import type { Disruption } from '../../../run/disruption.js';
@@ -20,7 +20,7 @@ export class DisruptedPods {
     this.#gone.set(`${namespace}/${run}`, { uid, reason, disruption, message });
   }
 
-  /** The pod of the run that went in this way; of a claimed run only the one that claimed it. */
+  /** The pod that the run lost in this way; for a claimed run only the pod that claimed it. */
   of(runKey: string, claimedBy: string | undefined): DisruptedPod | undefined {
     const pod = this.#gone.get(runKey);
     return claimedBy === undefined || pod?.uid === claimedBy ? pod : undefined;

@@ -1,7 +1,7 @@
 /**
- * What a run that has a Job needs now. Pure: everything known goes in, one decision comes out. Every
- * way to hang has a deadline here; times that Kubernetes keeps are used where there are some, so that they survive a change of the
- * leader, and only the short graces are counted in memory.
+ * What a run that has a Job needs now. Pure: everything known goes in, one decision comes out. Every way to hang has a deadline
+ * here. Where Kubernetes records a time it is used, since that survives a change of leader; only short grace periods are
+ * counted in memory.
  * See docs/architecture.md#bounds.
  */
 import type { Box } from '../../../api/v1alpha1/box.js';
@@ -17,15 +17,15 @@ import type { ControllerJob } from '../../../projections/job.js';
 import type { NodeProjection } from '../../../projections/node.js';
 import type { ControllerPod } from '../../../projections/pod.js';
 
-/** A finish may still be on its way after the pod ended well; a killed pod or a vanished one has less to say. */
+/** After a pod ended well its finish may still be on the way; from a pod that was killed or vanished less is to be expected. */
 export const FINISH_GRACE_MS = 60_000;
 export const SHORT_GRACE_MS = 15_000;
 /** The runner ends itself at its deadline; the controller steps in a little later. */
 export const EXECUTION_SLACK_MS = 10_000;
 
-/** How long something has been as it is, in milliseconds, on this process's clock. */
+/** How long something has been the case, in milliseconds, on this process's clock. */
 export interface Elapsed {
-  /** Cancellation asked for. */
+  /** Cancellation was requested. */
   cancelling: number;
   /** The pod has ended, or its object is gone. */
   ended: number;
@@ -40,7 +40,7 @@ export interface Observation {
   job: ControllerJob | undefined;
   /** The pod that claimed the run; before a claim the newest one. */
   pod: ControllerPod | undefined;
-  /** What moved the pod away, when its object is gone and that was seen. */
+  /** What evicted the pod, if its object is gone and the eviction was seen. */
   disrupted: DisruptedPod | undefined;
   /** The node of the pod. */
   node: NodeProjection | undefined;
@@ -56,7 +56,7 @@ export interface Observation {
 }
 
 export type Decision =
-  /** Look again after this time at the latest; events come before. */
+  /** Look again after this time at the latest; events may come first. */
   | { do: 'wait'; ms: number }
   /** Nothing was executed: the Job goes, the run waits again. */
   | { do: 'requeue'; message: string }
@@ -99,14 +99,14 @@ export function nextDeadline(deadlines: readonly { at: number }[], now: number):
   return Math.min(next - now, LOOK_AGAIN_MS);
 }
 
-/** Whether no container of ours runs or will run in the pod. */
+/** Whether none of our containers runs or will run in the pod. */
 export function isPodEnded(pod: ControllerPod | undefined): boolean {
   return (
     pod !== undefined && (pod.phase === 'Succeeded' || pod.phase === 'Failed' || pod.runner.terminated !== undefined)
   );
 }
 
-/** Whether the pod of a claimed run has ended or is gone, so that the grace for a late finish runs. */
+/** Whether the pod has ended or is gone, so that only a late finish is waited for. */
 export function hasStopped(
   pod: ControllerPod | undefined,
   run: ControllerRun,
@@ -131,7 +131,7 @@ function observeWithoutPod(seen: Observation): Decision {
 /** The Job is there, works, and has no pod yet. */
 function observePodless({ box, job, podRefusal, terminating, now }: Observation): Decision {
   if (terminating) return { do: 'finish', outcome: outcomeOf('NamespaceTerminating') };
-  // Kueue decides when the Job may have a pod; the time for that begins then.
+  // Kueue decides when the Job may have a pod; the clock starts then.
   if (job?.suspended === true) return { do: 'wait', ms: LOOK_AGAIN_MS };
   const seconds = box.spec.bounds.podCreatedSeconds;
   const since = job?.activeSince ?? now;
@@ -155,7 +155,7 @@ function deadlinesOf(seen: Observation, pod: ControllerPod): Deadline[] {
   return [...deadlines, ...schedulingDeadlines(seen, pod)];
 }
 
-/** A pod that is being deleted and does not go: its node does not answer. One that is not ready gets no more time. */
+/** A pod that is being deleted and does not go: its node does not answer. A node that is not ready gets no extra time. */
 function deletionDeadlines({ box, node }: Observation, pod: ControllerPod): Deadline[] {
   if (pod.deletionAt === undefined) return [];
   const name = pod.node === undefined ? 'its node' : `node ${pod.node}`;
@@ -168,8 +168,8 @@ function deletionDeadlines({ box, node }: Observation, pod: ControllerPod): Dead
 }
 
 /**
- * A node that is gone takes its pods along. One that is not ready may only be cut off from the API server: a run that works
- * is judged by its heartbeats, and one that has not begun ends here.
+ * A node that is gone takes its pods with it. One that is not ready may merely be cut off from the API server: a working run
+ * is judged by its heartbeats, and only a run that has not begun ends here.
  */
 function nodeDeadlines({ run, box, node, elapsed, now }: Observation, pod: ControllerPod): Deadline[] {
   if (pod.node === undefined || node?.ready === true) return [];
@@ -187,7 +187,7 @@ function saying({ message }: NodeProjection): string {
   return message === '' ? '' : ` (${message})`;
 }
 
-/** A working run is told by the gateway, and gets time to stop. */
+/** The gateway tells a working run, which gets time to stop. */
 function cancelDeadlines({ run, box, elapsed, now }: Observation): Deadline[] {
   if (run.spec.cancelRequested !== true) return [];
   const seconds = box.spec.bounds.terminationSeconds;
@@ -220,7 +220,7 @@ function schedulingDeadlines({ box, unboundClaim }: Observation, pod: Controller
 }
 
 const PULL_ERRORS: ReadonlySet<string> = new Set(['ErrImagePull', 'ImagePullBackOff', 'RegistryUnavailable']);
-/** Waiting cannot help. */
+/** Errors that waiting does not cure. */
 const HOPELESS_IMAGES: ReadonlySet<string> = new Set(['InvalidImageName', 'ErrImageNeverPull', 'ImageInspectError']);
 const CREATE_ERRORS: ReadonlySet<string> = new Set([
   'CreateContainerConfigError',

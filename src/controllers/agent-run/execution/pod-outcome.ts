@@ -1,5 +1,5 @@
 /**
- * How a run ended when no finish of its runner arrived: from the termination message of container `runner`, else from
+ * How a run ended if no finish arrived from its runner: from the termination message of container `runner`, else from
  * what happened to pod and Job. Pure. `tools` has no say: its exit, its messages and its files are never read.
  */
 import { outcomeOfDisruption } from '../../../run/disruption.js';
@@ -11,7 +11,7 @@ import type { DisruptedPod } from './disrupted-pods.js';
 import type { ControllerJob } from '../../../projections/job.js';
 import type { ControllerPod } from '../../../projections/pod.js';
 
-/** What the runner left behind for the case that it reached no gateway; undefined when it left nothing valid. */
+/** What the runner left behind in case it could not reach a gateway; undefined if it left nothing valid. */
 export function reportedOutcome(pod: ControllerPod, claimed: boolean): FoundOutcome | undefined {
   const text = pod.runner.terminated?.message ?? '';
   if (text === '' || Buffer.byteLength(text) > MAX_TERMINATION_MESSAGE_BYTES) return undefined;
@@ -37,7 +37,7 @@ function parseJson(text: string): unknown {
 export interface LostPod {
   /** Absent when its object is gone. */
   pod: ControllerPod | undefined;
-  /** What moved it away, when its object is gone and that was seen. */
+  /** What evicted it, if its object is gone and the eviction was seen. */
   disrupted: DisruptedPod | undefined;
   job: ControllerJob | undefined;
 }

@@ -15,7 +15,7 @@ export interface WaitingJob {
   /** Of the run: namespace/name. */
   key: string;
   job: ControllerJob;
-  /** Milliseconds without a pod, and those after which the Job is given up. */
+  /** Milliseconds without a pod, and after how many the Job is given up. */
   ageMs: number;
   limitMs: number;
 }
@@ -36,7 +36,7 @@ export class PodRefusals {
     return text;
   }
 
-  /** The run is gone or needs no answer any more. */
+  /** The run is gone, or no answer is needed any more. */
   forget(key: string): void {
     this.#asked.delete(key);
   }

@@ -1,6 +1,6 @@
 /**
- * What the status says about a run that has its Job, beside its end: at most one write at a time, and none for a run that gets
- * on. Conditions Cancelling, and Queued of a pod that takes long.
+ * What the status of a run with a Job says before its end: condition Cancelling, and condition Queued while the pod takes long
+ * to start. A run that makes progress needs no write at all.
  */
 import { isTrue } from '../../../api/conditions.js';
 import { isClaimed } from '../../../run/status.js';
@@ -16,7 +16,7 @@ import type { RunWriter } from '../run-writer.js';
 const STARTING_SHOWN_MS = 30_000;
 /** A Job that Kueue has not started by then is shown as waiting for it. */
 const KUEUE_SHOWN_MS = 10_000;
-/** A cancelled run that goes on for longer is noted in its status, so that its deadline survives a change of the leader. */
+/** A cancelled run that goes on for longer says so in its status, so that its deadline survives a change of leader. */
 const CANCEL_NOTED_MS = 5_000;
 
 export interface Progress {
@@ -51,7 +51,7 @@ function nextToShow({ run, job }: RunState, { clock, writer, cancellingMs }: Pro
       write: (state, signal) => showWaiting(writer, state.run, { reason: 'WaitingForKueue' }, signal),
     };
   }
-  // A run that waited before still says why while its pod starts. The claim corrects that; a pod that takes long is worth a write.
+  // The status of a run that had to wait still says why. The claim will correct that; a pod that takes long is worth a write.
   if (job === undefined || job.deleting || !isTrue(run.status?.conditions, 'Queued')) return undefined;
   return {
     inMs: job.activeSince + STARTING_SHOWN_MS - clock.now(),

@@ -1,6 +1,6 @@
 /**
- * Execution: what becomes of a run that has a Job, or had one. It waits on, goes back to the queue when nothing was executed,
- * or ends. What is due is decided by observe.ts; here are the reads before and the writes after.
+ * Execution: what happens to a run that has a Job, or had one. It goes on, returns to the queue because nothing was executed,
+ * or ends. observe.ts decides; this file reads what the decision needs and carries it out.
  */
 import { findCondition } from '../../../api/conditions.js';
 import { BoxSpec } from '../../../api/v1alpha1/box.js';
@@ -24,7 +24,7 @@ import { PodRefusals } from './pod-refusals.js';
 import { showProgress } from './show-progress.js';
 import { latestWarning } from './warnings.js';
 
-/** Deadlines of a run whose Box is gone: the defaults. */
+/** A run whose Box is gone has the default deadlines. */
 const WITHOUT_BOX = { spec: BoxSpec.parse({ workspace: 'unknown' }) };
 
 type Finish = Extract<Decision, { do: 'finish' }>;
@@ -43,7 +43,7 @@ export class Supervisor {
     this.#refusals = new PodRefusals(deps.api);
   }
 
-  /** Notes what a later look cannot see any more; returns unsubscribe. */
+  /** Remembers what a later look can no longer see; returns unsubscribe. */
   watch(): () => void {
     return this.deps.caches.pods.onChange((change) => this.#disrupted.noted(change));
   }
@@ -92,7 +92,7 @@ export class Supervisor {
     });
   }
 
-  /** How long the run is being cancelled: since the status says so, or since this process saw it. */
+  /** How long ago cancellation was requested, as the status says or as this process has seen. */
   #cancellingMs(state: RunState): number {
     const { run } = state;
     const seen = this.#marks.elapsed(state, 'cancelling', run.spec.cancelRequested === true);
@@ -111,8 +111,8 @@ export class Supervisor {
   }
 
   /**
-   * Nothing was executed. The status is written first, under the version that was seen without a claim: a pod that
-   * claims the run in this moment wins, and its Job stays.
+   * Nothing was executed. The status is written first, on condition that the run has not changed since it was seen without a
+   * claim: a pod that claims it at this very moment wins, and its Job stays.
    */
   async #returnToQueue(
     { run, job, boxName }: RunState,
@@ -121,7 +121,7 @@ export class Supervisor {
   ): Promise<ReconcileResult> {
     this.queue.pause(boxName, 'NoCapacity');
     this.deps.metrics.returned();
-    // One that waited for room before may be back for another cause.
+    // The cause may be another one than the last time.
     const why = { reason: 'NoCapacity', message: returnText('NoCapacity', message) } as const;
     const waiting = { reason: why.reason, details: why.message };
     if (await showWaiting(this.writer, run, waiting, signal)) this.deps.onReturned?.(run, why);
@@ -136,7 +136,7 @@ export class Supervisor {
     return await this.writer.finish(state.run, await this.#explained(state, finish, signal), signal);
   }
 
-  /** The outcome with what Kubernetes says about the pod, where that tells more. */
+  /** Adds what Kubernetes says about the pod, where that tells more than the outcome alone. */
   async #explained({ pod }: RunState, { outcome, explain }: Finish, signal: AbortSignal): Promise<FoundOutcome> {
     if (explain === undefined || pod === undefined) return outcome;
     const warning = await latestWarning(this.deps.api, pod, signal);

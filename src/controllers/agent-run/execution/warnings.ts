@@ -1,4 +1,4 @@
-/** What Kubernetes says about a Job or pod that does not come up: read from its events, only when a bound is in question. */
+/** What Kubernetes says about a Job or pod that does not come up: read from its events, and only when a deadline is near. */
 import { Events } from '../../../kube/core-types.js';
 import type { KubeEvent } from '../../../kube/core-types.js';
 import { isForbidden } from '../../../kube/errors.js';

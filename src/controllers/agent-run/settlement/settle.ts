@@ -16,7 +16,7 @@ import type { RunWriter } from '../run-writer.js';
 import type { ControllerRun } from '../../../projections/agent-run.js';
 import { isCounted } from '../../../run/usage/totals.js';
 
-/** How long the last word of the gateway on usage is waited for. */
+/** How long to wait for the last word of the gateway on usage. */
 export const USAGE_WAIT_MS = 120_000;
 /** How often a deleted run of a tick asks whether its schedule has noted it. */
 const TICK_RECHECK_MS = 1_000;
@@ -47,8 +47,8 @@ export class Settler {
   }
 
   /**
-   * The gateway of a run may have gone with it, as with their node. Until its usage is closed, a run holds all of its budgets that
-   * it was granted.
+   * The gateway may have been lost together with the run, say with their node. Until its usage is closed, a run holds all that
+   * its budgets granted it.
    */
   async #settleUsage(run: ControllerRun, signal: AbortSignal): Promise<ReconcileResult> {
     const left = Date.parse(run.status?.finishedAt ?? '') + USAGE_WAIT_MS - this.deps.clock.now();
@@ -58,7 +58,7 @@ export class Settler {
     return {};
   }
 
-  /** The TTL after the outcome, once; a Job that should have ended by now is deleted. */
+  /** Sets the TTL once, after the outcome; a Job that should have ended by now is deleted. */
   async #settleJob({ job, run, box, key }: RunState, deleting: boolean, signal: AbortSignal): Promise<ReconcileResult> {
     if (job === undefined || job.hasTtl || deleting) this.forget(key);
     if (job === undefined || job.deleting) return {};
@@ -78,7 +78,7 @@ export class Settler {
   async #rollUp(run: ControllerRun, signal: AbortSignal): Promise<ReconcileResult> {
     // The archive wakes the run when it has it.
     if (this.deps.archive?.isStored(run) === false) return {};
-    // No watch of runs tells when the schedule has noted its tick.
+    // No event of a run tells when the schedule has noted its tick.
     const noted = this.deps.tickGate?.(run) ?? 0;
     if (noted > 0) return { requeueAfterMs: Math.min(noted, TICK_RECHECK_MS) };
     await this.deps.rollUp(run, signal);

@@ -1,5 +1,5 @@
-import { admit, waitReason } from './fair-shares.js';
-import type { AdmissionInput, AgentQueue, BoxQueue, WaitingRun } from './fair-shares.js';
+import { admit, waitReason } from './limits-and-fairness.js';
+import type { AdmissionInput, AgentQueue, BoxQueue, WaitingRun } from './limits-and-fairness.js';
 
 /** `box/agent/name@time~session`, the session is the run's own when absent. */
 function run(text: string): WaitingRun {
