@@ -6,7 +6,7 @@
 import { objectKey } from '../../api/meta.js';
 import { AgentRuns, type AgentRun } from '../../api/v1alpha1/agent-run.js';
 import { isConflict, isNotFound } from '../../kube/errors.js';
-import type { Cache, KubeApi, ObjectRef } from '../../kube/types.js';
+import type { Informer, KubeApi, ObjectRef } from '../../kube/types.js';
 import { GatewayError, tryAgain } from '../errors.js';
 import { RunStatusWriter } from '../../run/status-writer.js';
 import type { StatusEvent } from '../../run/transition.js';
@@ -17,7 +17,7 @@ const MAX_TRIES = 6;
 
 export interface RunStoreOptions {
   api: Pick<KubeApi, 'get' | 'patch'>;
-  cache: Pick<Cache<AgentRun>, 'get' | 'byIndex' | 'onChange'>;
+  cache: Pick<Informer<AgentRun>, 'get' | 'byIndex' | 'onChange' | 'waitForResourceVersion'>;
 }
 
 /** What happened to a run, or undefined to write nothing. Called again with the newer run after a conflict. */
@@ -99,8 +99,18 @@ export class RunStore {
     const key = objectKey(run.metadata);
     const cached = this.#options.cache.get(key);
     // The watch may be ahead of the answer.
-    if (cached === undefined || isNewer(projected, cached)) this.#newer.set(key, projected);
+    if (cached !== undefined && !isNewer(projected, cached)) return projected;
+    this.#newer.set(key, projected);
+    if (cached === undefined) void this.#forgetIfGone(key, projected);
     return projected;
+  }
+
+  /** A run that a watch at or past the answer does not know was deleted meanwhile, and no event will tell so any more. */
+  async #forgetIfGone(key: string, answered: AgentRun): Promise<void> {
+    const { cache } = this.#options;
+    const version = answered.metadata.resourceVersion ?? '';
+    const isReached = await cache.waitForResourceVersion(version, new AbortController().signal);
+    if (isReached && cache.get(key) === undefined && this.#newer.get(key) === answered) this.#newer.delete(key);
   }
 }
 

@@ -106,3 +106,14 @@ test('a run that was deleted is forgotten', async () => {
   await world.clock.advance(200_000);
   expect(world.api.writes).toEqual([]);
 });
+
+test('a run that was deleted before a late call of its pod was served is forgotten when it falls silent', async () => {
+  const { world, gateway } = await claimed();
+  const run = world.run('helper-1');
+  world.api.vanish(AgentRuns, `${NAMESPACE}/helper-1`);
+  gateway.gateway.served.take(run);
+
+  await world.clock.advance(95_000);
+
+  expect(gateway.gateway.served.size).toBe(0);
+});

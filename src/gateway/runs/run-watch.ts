@@ -10,6 +10,7 @@ import type { AgentRun } from '../../api/v1alpha1/agent-run.js';
 import type { Cache, CacheChange } from '../../kube/types.js';
 import type { Logger } from '../../observability/logger.js';
 import type { Clock } from '../../runtime/clock.js';
+import { GatewayError } from '../errors.js';
 import type { RunFinisher } from './finishes.js';
 import type { GatewaySelf } from './ownership.js';
 import type { Progress } from './progress.js';
@@ -132,6 +133,8 @@ export class RunWatch {
     try {
       await work();
     } catch (err) {
+      // Deleted while a call of its pod was under way: the event that said so came before the run was served.
+      if (err instanceof GatewayError && err.type === 'RunNotFound') return this.#options.served.drop(served);
       this.#options.log.warn({ err, ...logFields(served) }, 'the status of a run was not written; trying again');
     } finally {
       this.#busy.delete(served);
