@@ -1,11 +1,8 @@
 /** Cutting of JSON to a number of bytes: what is left is valid JSON and carries a mark. */
 import { cutMiddle, cutUtf8 } from './text.js';
 
-/** Smallest limit that {@link cutJson} accepts: room for the marks themselves. */
-export const MIN_CUT_BYTES = 256;
-
 /**
- * JSON of a value in at most `maxBytes` (at least {@link MIN_CUT_BYTES}). A value that is too large is cut inside its
+ * JSON of a value in at most `maxBytes` (at least 256, room for the marks). A value that is too large is cut inside its
  * longest strings, and carries `"truncated": true` and `"bytes"`, its size before. Always valid JSON.
  */
 export function cutJson(value: unknown, maxBytes: number): string {
