@@ -1,6 +1,6 @@
 /**
- * `boxwright release-finalizers`: the uninstall hook of the chart. It runs after the controllers are gone and removes
- * every finalizer of ours, so that a later deletion of an object, a namespace or a CRD cannot hang.
+ * `boxwright release-finalizers`: the uninstall hook of the chart. It runs after the controllers are gone and removes our
+ * finalizers from every object, so that deleting an object, a namespace or a CRD later cannot hang.
  */
 import { z } from 'zod';
 import type { KubeObject, ResourceType } from '../api/meta.js';
@@ -33,8 +33,8 @@ export async function runReleaseFinalizers(env: NodeJS.ProcessEnv): Promise<numb
 const PARALLEL = 32;
 
 /**
- * Removes the finalizers of ours from every object of the kinds, also when one cannot be written: then rejects with the first
- * failure. The number of objects changed.
+ * Removes our finalizers from every object of the kinds and returns the number of objects changed. An object that cannot be
+ * written does not stop the others; the first such failure is thrown at the end.
  */
 export async function releaseFinalizers(
   api: Pick<KubeApi, 'list' | 'patch'>,
@@ -67,7 +67,7 @@ async function release(api: Pick<KubeApi, 'patch'>, kind: ResourceType, object: 
   if (foreign.length === finalizers.length) return false;
   const { name, namespace, resourceVersion } = object.metadata;
   try {
-    // The resourceVersion keeps a finalizer that somebody added meanwhile; a conflict fails the Job, which is retried.
+    // The resourceVersion protects a finalizer that somebody added meanwhile; a conflict fails the Job, which is retried.
     await api.patch(
       kind,
       namespace === undefined ? { name } : { namespace, name },

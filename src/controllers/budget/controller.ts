@@ -1,4 +1,4 @@
-/** Answers the wishes of working runs: the gateway writes `status.budget.wanted`, this `granted`. */
+/** Answers working runs that want a larger grant: the gateway writes `status.budget.wanted`, this controller `granted`. */
 import type { AgentRun } from '../../api/v1alpha1/agent-run.js';
 import { orUndefined } from '../../kube/errors.js';
 import type { Cache, KubeApi } from '../../kube/types.js';
@@ -29,7 +29,7 @@ export function createBudgetController({ api, runs, ledger }: BudgetDependencies
       const run = runs.get(key);
       const budget = run === undefined ? undefined : ledger.enlarge(run);
       if (run === undefined || budget === undefined) return;
-      // Of a run that is gone nobody needs the answer.
+      // Nobody needs an answer for a run that is gone.
       await orUndefined(status.apply(run, { type: 'budget-granted', budget }, signal));
     },
   };

@@ -1,6 +1,6 @@
 /**
- * Budgets of a day or month that have nothing left: further runs of their owner wait. A budget is
- * looked at again when one of its runs ends or gives something back, when its owner changes, and when the day or month ends.
+ * Budgets of a day or month that have nothing left: further runs of their owner wait. A budget is looked at again when one of
+ * its runs ends or returns part of its grant, when its owner changes, and when the day or month ends.
  */
 import type { Amount } from '../../run/usage/budget.js';
 import { boxNamespace, boxOfNamespace } from '../../api/names.js';
@@ -25,7 +25,7 @@ export interface ExhaustedBudget {
   freeAt: number;
 }
 
-/** One that holds runs back: those of the owner that stands over `where`. */
+/** An exhausted budget that holds back the runs of its owner, which is above `where`. */
 export interface Mark extends ExhaustedBudget {
   id: string;
   where: Pick<Place, 'namespace' | 'agent'>;
@@ -35,7 +35,7 @@ export interface Mark extends ExhaustedBudget {
 type UsedIn = (scope: OwnerScope, per: Period, without?: AgentRun) => Amount;
 
 export class ExhaustedBudgets {
-  /** By owner: the one that is free again last. */
+  /** By owner: of its exhausted budgets the one that is free again last. */
   readonly #marks = new Map<string, Mark>();
   readonly #freeListeners = new Set<() => void>();
   readonly #exhaustedListeners = new Set<(mark: Mark) => void>();
@@ -77,7 +77,7 @@ export class ExhaustedBudgets {
     return () => this.#exhaustedListeners.delete(listener);
   }
 
-  /** The exhausted budget that holds a run back; it is remembered for the others of its owner. */
+  /** Counts, and returns the exhausted budget that holds a run back; it is remembered for other runs of its owner. */
   expectRoom(run: AgentRun): ExhaustedBudget | undefined {
     const { namespace, agent } = placeOf(run);
     for (const scope of ownerScopes(this.caches, { namespace, agent })) {
@@ -88,7 +88,7 @@ export class ExhaustedBudgets {
     return this.of(boxOfNamespace(namespace) ?? '', agent);
   }
 
-  /** The exhausted budget that holds the runs of an agent back, as it was last seen. No counting. */
+  /** The exhausted budget that holds back the runs of an agent, as last counted. */
   of(box: string, agent: string): ExhaustedBudget | undefined {
     if (this.#marks.size === 0) return undefined;
     const workspace = this.caches.boxes.get(box)?.spec.workspace ?? '';
@@ -96,7 +96,7 @@ export class ExhaustedBudgets {
     return latest(ids.flatMap((id) => this.#marks.get(id) ?? []));
   }
 
-  /** Counts again where something has changed. To be called by the leader only. */
+  /** Counts again what has changed. Only the leader may call it. */
   review(): void {
     const now = this.clock.now();
     for (const mark of this.#marks.values()) {
@@ -108,7 +108,7 @@ export class ExhaustedBudgets {
     }
   }
 
-  /** Milliseconds until a day or month ends for which somebody waits; Infinity when nobody does. */
+  /** Milliseconds until the first of these days or months ends; Infinity when no budget is exhausted. */
   nextFreeMs(): number {
     const next = Math.min(...[...this.#marks.values()].map(({ freeAt }) => freeAt));
     return Math.max(1, next - this.clock.now());
@@ -143,7 +143,7 @@ export class ExhaustedBudgets {
   }
 }
 
-/** A run ended, gave something back, or is gone. */
+/** A run ended, returned part of its grant, or is gone. */
 function freesSomething({ previous, current }: CacheChange<AgentRun>): boolean {
   if (previous === undefined || current === undefined) return current === undefined;
   return (isSettled(current) && !isSettled(previous)) || returnsOf(current) > returnsOf(previous);
@@ -163,7 +163,7 @@ function endOf(per: Period, now: number): number {
   return per === 'day' ? Date.UTC(year, month, at.getUTCDate() + 1) : Date.UTC(year, month + 1, 1);
 }
 
-/** What a run that waits for it says. */
+/** The message of a run that waits for it. */
 export function describeExhausted({ kind, name, per, limit, freeAt }: ExhaustedBudget): string {
   const { usd, tokens } = limit;
   const amounts = [usd === undefined ? [] : [`${usd} US dollars`], tokens === undefined ? [] : [`${tokens} tokens`]];

@@ -1,10 +1,10 @@
-/** Grants as pure arithmetic: what is left of limits, what a run gets first, and what it gets more. */
+/** Grants as pure arithmetic: what limits leave, what a run gets at first, and how much more later. */
 import type { Allowance, Amount } from '../../run/usage/budget.js';
 import { formatMicroUsd, parseMicroUsd } from '../../run/usage/money.js';
 import type { RunBudget } from '../../api/v1alpha1/agent-run.js';
 import type { Budgets } from '../../api/v1alpha1/common.js';
 
-/** The first grant is an eighth of what is left, but not less than this: few calls should have to ask for more. */
+/** The first grant is an eighth of what is left, but no less than this, so that few calls have to ask for more. */
 const FIRST_SHARE = 8;
 const FIRST_TOKENS = 50_000;
 const FIRST_MICRO_USD = 100_000;
@@ -14,7 +14,7 @@ const LEAST_MICRO_USD = 1_000;
 
 export type Limit = Budgets[number];
 
-/** Narrows `left` to what the limit leaves beside the amounts; never below 0. */
+/** Narrows `left` to what the limit leaves after the amounts; never below 0. */
 export function narrow(left: Allowance, { usd, tokens }: Limit, used: readonly Amount[]): void {
   if (tokens !== undefined)
     left.tokens = lower(
@@ -42,7 +42,7 @@ function tooLittle(limit: number, used: number, least: number): boolean {
   return limit - used <= 0 || limit - used < Math.min(least, limit);
 }
 
-/** What a run is granted at its admission. Beside a caller that goes on working it is at most half. */
+/** What a run is granted at its admission: at most half if the run that called it works on beside it. */
 export function firstGrant(left: Allowance, besideCaller: boolean): Allowance {
   const first = (amount: number | undefined, least: number) => {
     if (amount === undefined) return undefined;
@@ -52,7 +52,7 @@ export function firstGrant(left: Allowance, besideCaller: boolean): Allowance {
   return { tokens: first(left.tokens, FIRST_TOKENS), microUsd: first(left.microUsd, FIRST_MICRO_USD) };
 }
 
-/** As much of the wish as is left; never less than before. */
+/** As much of what is wanted as is left; never less than before. */
 export function enlarged(known: Allowance, wanted: Allowance, left: Allowance): Allowance {
   const more = (before?: number, wish?: number, rest?: number) =>
     before === undefined || wish === undefined ? before : Math.max(before, Math.min(wish, rest ?? wish));
@@ -66,7 +66,7 @@ function lower(one: number | undefined, other: number): number {
   return Math.max(0, Math.min(one ?? Infinity, other));
 }
 
-/** The larger of two, where an absent one is no limit that is known. */
+/** The larger of two; an absent one is no known limit. */
 export function higher(one: number | undefined, other: number | undefined): number | undefined {
   return one === undefined || other === undefined ? (one ?? other) : Math.max(one, other);
 }

@@ -1,10 +1,10 @@
 /**
  * Who may spend what. What a budget has left = its limit - what ended runs used - what live runs were
- * granted. Only the leader grants, and it remembers each grant until the caches show it, so that a lagging cache never gives
- * the same money away twice. After a restart everything is read again from runs and Jobs.
+ * granted. Only the leader grants, and it remembers each grant until the caches show it, so that the same money is never
+ * granted twice because a cache lags. After a restart everything is read again from runs and Jobs.
  *
- * What called agents use counts towards the grant of each run above them: grants of all of them together stay within what
- * the budgets leave to the caller. A gateway may give back what its run did not use, so that called agents can have it;
+ * What called agents use counts against the grant of each run above them: together their grants stay within what the budgets
+ * leave to the caller. A gateway may return what its run did not use, so that called agents can have it;
  * each return is numbered, and grants of an earlier number are void.
  * See docs/architecture.md#budgets.
  */
@@ -21,7 +21,7 @@ import type { BudgetCaches, BudgetOwner, OwnerKind, OwnerScope, Place, RunSet } 
 import { allowanceIn, enlarged, firstGrant, higher, narrow, shown } from './grants.js';
 import type { Limit } from './grants.js';
 
-/** A removed run counts on for this long: the caches of its owners may show its sums later than the runs' its end. */
+/** A removed run goes on counting for this long: the caches of its owners may show its sums later than the cache of runs its end. */
 const GONE_MS = 120_000;
 
 interface Held {
@@ -32,12 +32,12 @@ interface Held {
 interface Gone extends Held, Place {
   uid: string;
   until: number;
-  /** Ids of the owners whose sums contain it for good: it has left their `folding`. */
+  /** Ids of the owners that have counted it for good: it has left their `folding`. */
   summedBy: Set<string>;
 }
 
 interface Granted extends Grant {
-  /** The number of returns that the grant knew of. */
+  /** How many returns the grant takes into account. */
   returned: number;
 }
 
@@ -64,7 +64,7 @@ export class BudgetLedger {
     return this.#gone.length;
   }
 
-  /** To be subscribed before the informers start; returns unsubscribe. */
+  /** Call it before the informers start; returns unsubscribe. */
   watch(): () => void {
     const { runs, agents, boxes, workspaces } = this.#caches;
     const sums = (kind: OwnerKind) => (change: CacheChange<BudgetOwner>) => this.#noteSummed(kind, change);
@@ -106,14 +106,14 @@ export class BudgetLedger {
     return { ...budget, granted: shown(more), answered: budget.wanted };
   }
 
-  /** What all budgets together leave to this run from its beginning, beside the runs above and below it. */
+  /** What all budgets together leave to this run over its whole life, apart from the runs above and below it. */
   #left(run: AgentRun, at: string): Allowance {
     const left: Allowance = {};
     for (const one of [run, ...callerRuns(this.#caches, run)]) {
       const family = this.#usedByFamily(one, run);
       const when = one === run ? at : (this.#held(one)?.at ?? at);
       for (const scope of ownerScopes(this.#caches, placeOf(one))) {
-        // Whoever called whom: days and months of their one Box and Workspace count them all anyway.
+        // The days and months of their common Box and Workspace count them all anyway.
         const countsAll = scope.kind !== 'Agent';
         for (const limit of scope.budget) {
           if (limit.per === 'run') narrow(left, limit, [family]);
@@ -126,7 +126,7 @@ export class BudgetLedger {
     return left;
   }
 
-  /** What a run and those below it hold, without one of them. */
+  /** What a run and those below it hold, except for one of them. */
   #usedByFamily(caller: AgentRun, without: AgentRun): Amount {
     const below = this.#used(familyOf(this.#caches, caller), undefined, uidOf(without));
     if (caller === without) return below;
@@ -143,7 +143,7 @@ export class BudgetLedger {
     return this.#used(scope, per === 'day' ? day : month, without === undefined ? '' : uidOf(without));
   }
 
-  /** What some runs used or may use, in a period or in all, without one of them. */
+  /** What some runs used or may use, in a period or altogether, except for one of them. */
   #used({ id, sums, runs, has }: RunSet, period: string | undefined, without: string): Amount {
     const { folded, folding = [] } = sums ?? {};
     const sum = { tokens: 0, microUsd: 0 };
@@ -170,7 +170,7 @@ export class BudgetLedger {
     return sum;
   }
 
-  /** What an ended run used; what a live one may use. */
+  /** What an ended run used, or a live one may use. */
   #held(run: AgentRun): Held | undefined {
     const grant = this.#grantOf(run);
     const at = grant?.at ?? countedAt(run);
@@ -183,7 +183,7 @@ export class BudgetLedger {
     };
   }
 
-  /** The most that is known to be granted to a run since it last gave something back. */
+  /** The largest known grant of a run since it last returned something. */
   #grantOf(run: AgentRun): Grant | undefined {
     const uid = uidOf(run);
     const job = this.#caches.jobs.get(`${run.metadata.namespace ?? ''}/${run.metadata.name}`);
@@ -205,14 +205,14 @@ export class BudgetLedger {
     );
   }
 
-  /** Oldest first: all are kept for the same time. */
+  /** Oldest first: all are remembered for the same time. */
   #forgetGone(): void {
     const now = this.#clock.monotonic();
     const expired = this.#gone.findIndex(({ until }) => until > now);
     if (expired !== 0) this.#gone.splice(0, expired === -1 ? this.#gone.length : expired);
   }
 
-  /** Also where nobody has a budget: one may be set within the time. */
+  /** Even where there is no budget: one may be set within that time. */
   #keep(run: AgentRun): void {
     const uid = uidOf(run);
     const held = this.#held(run);
@@ -222,7 +222,7 @@ export class BudgetLedger {
     this.#gone.push({ ...held, ...placeOf(run), uid, until: this.#clock.monotonic() + GONE_MS, summedBy: new Set() });
   }
 
-  /** A run leaves `folding` only after it is gone; from then on nothing but the sums tells that it is in them. */
+  /** A run leaves `folding` only after it is gone; from then on only the sums contain it. */
   #noteSummed(kind: OwnerKind, { key, previous, current }: CacheChange<BudgetOwner>): void {
     const before = previous?.status?.folding ?? [];
     const after = new Set(current?.status?.folding);
@@ -232,7 +232,7 @@ export class BudgetLedger {
   }
 }
 
-/** Whether the gateway asks for something that was not answered. */
+/** Whether the gateway wants something that has not been answered. */
 export function wantsMore(run: Pick<AgentRun, 'status'>): boolean {
   const { wanted, answered } = run.status?.budget ?? {};
   if (wanted === undefined || isTerminal(run)) return false;

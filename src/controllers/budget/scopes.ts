@@ -7,13 +7,13 @@ import type { Cache } from '../../kube/types.js';
 import { BY_CALLER } from '../../projections/agent-run.js';
 import { BY_AGENT, BY_NAMESPACE, BY_WORKSPACE, agentKey } from '../../projections/indexes.js';
 
-/** What of an Agent, Box or Workspace matters here. */
+/** What matters here of an Agent, Box or Workspace. */
 export interface BudgetOwner {
   spec: { budget?: Budgets | undefined };
   status?: Sums | undefined;
 }
 
-/** What removed runs used, in the status of whoever counts them. */
+/** What removed runs used, in the status of those who count them. */
 export interface Sums {
   folded?: FoldedTotals | undefined;
   folding?: string[] | undefined;
@@ -30,7 +30,7 @@ export interface BudgetCaches {
   workspaces: Pick<Cache<BudgetOwner>, 'get' | 'onChange'>;
 }
 
-/** Where a run is, as scopes see it: also of one that is not there any more. */
+/** Where a run is, or was if it is gone. */
 export interface Place {
   namespace: string;
   agent: string;
@@ -40,7 +40,7 @@ export interface Place {
 
 /** Some runs that are counted together. */
 export interface RunSet {
-  /** Of an owner: `<kind>:<key of the owner's cache>`. */
+  /** For an owner: `<kind>:<key in the cache of its kind>`. */
   id?: string;
   sums: Sums | undefined;
   runs: () => readonly AgentRun[];
@@ -57,7 +57,7 @@ export interface OwnerScope extends RunSet {
   budget: Budgets;
 }
 
-/** How often the gateway gave back what a run did not use. */
+/** How often the gateway returned what a run did not use. */
 export function returnsOf(run: Pick<AgentRun, 'status'>): number {
   return run.status?.budget?.returned ?? 0;
 }
@@ -67,7 +67,7 @@ export function placeOf(run: AgentRun): Place {
   return { namespace, agent: run.spec.agent, callers: callersOf(run).map(({ uid }) => uid) };
 }
 
-/** Agent, Box and Workspace of a run; those that are there. */
+/** Those of Agent, Box and Workspace of a run that exist. */
 export function ownerScopes(
   caches: BudgetCaches,
   { namespace, agent }: Pick<Place, 'namespace' | 'agent'>,
@@ -100,7 +100,7 @@ export function ownerScopes(
   ];
 }
 
-/** The runs above a run that are there, the outermost first. */
+/** The runs above a run that exist, the outermost first. */
 export function callerRuns({ runs }: Pick<BudgetCaches, 'runs'>, run: AgentRun): AgentRun[] {
   return callersOf(run).flatMap(({ name, uid }) => {
     const caller = runs.get(`${run.metadata.namespace ?? ''}/${name}`);

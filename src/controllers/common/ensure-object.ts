@@ -1,6 +1,6 @@
 /**
- * Keeps one built-in object as we want it: created when missing, repaired when it drifted, and not written when it is
- * right. Fields that we do not name (image pull secrets of a service account, labels of others) stay.
+ * Keeps one built-in object as we want it: creates it when it is missing, repairs it when it has drifted, and does not write it
+ * when it is right. Fields that we do not name (image pull secrets of a service account, labels of others) stay.
  */
 import { isDeepStrictEqual } from 'node:util';
 import { objectKey } from '../../api/meta.js';
@@ -14,7 +14,7 @@ export type ObjectWriter = Pick<KubeApi, 'get' | 'create' | 'replace'>;
 
 export interface EnsuredObject<T extends KubeObject> {
   type: ResourceType<T>;
-  /** Objects that carry our label; one that lost it is found by name. */
+  /** Objects that carry our label; one that has lost it is found by name. */
   cache: Pick<Cache<T>, 'get'>;
   desired: T;
 }
@@ -44,7 +44,7 @@ async function createOrRead<T extends KubeObject>(
   }
 }
 
-/** Whether every field that we name has our value: exactly, since an added selector or rule changes what a policy means. */
+/** Whether every field that we name has exactly our value: an added selector or rule would change what a policy means. */
 export function isAsDesired(actual: KubeObject, desired: KubeObject): boolean {
   if (!isSubset(actual.metadata.labels, desired.metadata.labels)) return false;
   if (!hasOwners(actual.metadata, desired.metadata)) return false;
@@ -54,7 +54,7 @@ export function isAsDesired(actual: KubeObject, desired: KubeObject): boolean {
   );
 }
 
-/** The object to write: ours over what is there, under the version that was seen. */
+/** The object to write: our fields over those that are there, with the version that was seen as precondition. */
 export function repaired<T extends KubeObject>(actual: T, desired: T): T {
   const owners = desired.metadata.ownerReferences;
   return {

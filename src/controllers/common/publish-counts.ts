@@ -1,9 +1,9 @@
-/** Copies counts into a status, not more often than PublishDelay allows. */
+/** Publishes counts in a status, no more often than PublishDelay allows. */
 import { CONTINUE, continueAndRequeueAfter } from '../../runtime/steps.js';
 import type { StepResult } from '../../runtime/steps.js';
 import type { PublishDelay } from './publish-delay.js';
 
-/** Sets the counts in the draft's status when they are due; the first ones at once. */
+/** Sets the counts in the draft's status when they are due, and the first ones at once. */
 export function publishCounts<S extends object>(
   publishDelay: PublishDelay,
   owner: string,

@@ -1,4 +1,4 @@
-/** Counts in a status are for people: a change is written at most once in a while, however many runs come and go. */
+/** Counts in a status are meant for people: they are written only once in a while, however many runs come and go. */
 import type { Clock } from '../../runtime/clock.js';
 
 /** Counts of one owner are published for kubectl at most once in 5 s. */
@@ -6,7 +6,7 @@ export const PUBLISH_INTERVAL_MS = 5_000;
 
 /**
  * Decides when counts that differ from the status are due. The first difference starts the interval, so a short burst
- * that ends where it began writes nothing. Memory only: after a restart the interval starts again.
+ * that ends where it began writes nothing. In memory only: after a restart the interval begins anew.
  */
 export class PublishDelay {
   readonly #dueAt = new Map<string, number>();

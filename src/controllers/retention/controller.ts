@@ -31,18 +31,18 @@ export interface RetentionDependencies {
   archive?: TranscriptArchive | undefined;
 }
 
-/** Rules of age need no more often. */
+/** Often enough for the rules of age. */
 const PASS_MS = 60_000;
-/** A pass over 60,000 runs takes some 100 ms: however much ends, there is this much between two of them. */
+/** A pass over 60,000 runs takes some 100 ms: however many runs end, passes are this far apart. */
 const GAP_MS = 2_000;
-/** Actions of one pass; while more are due, the next pass follows after the pause. */
+/** The most actions of one pass; while more are due, the next pass follows after the pause. */
 export const ACTIONS_AT_ONCE = 500;
 const PAUSE_MS = 500;
 const PARALLEL = 16;
-/** What ended since the last pass and makes the next one come at once. */
+/** How much has to end since the last pass for the next one to come at once. */
 const RUNS_UNTIL_PASS = 500;
 const BYTES_UNTIL_PASS = 1024 * 1024;
-/** The cache shows a removal within moments; until then the run is not asked for again. */
+/** The cache shows a removal within moments; until then it is not requested again. */
 const ASKED_MS = 30_000;
 
 const WHOLE_INSTALLATION = 'installation';
@@ -59,7 +59,7 @@ export function createRetentionController(deps: RetentionDependencies): Controll
 
 class Retention {
   readonly #remover: Remover;
-  /** Key of a run -> its version when it was dealt with, and until when that counts. */
+  /** Key of a run -> its version when it was acted on, and until when that is remembered. */
   readonly #asked = new Map<string, { version: string | undefined; until: number }>();
   #runsSince = 0;
   #bytesSince = 0;
@@ -100,7 +100,7 @@ class Retention {
     return { requeueAfterMs: more ? PAUSE_MS : PASS_MS };
   }
 
-  /** All of them, also when one fails: the next pass repeats what failed. */
+  /** All of them, even if one fails: the next pass repeats what failed. */
   async #act(actions: RetentionAction[], signal: AbortSignal): Promise<void> {
     const work = async (action: RetentionAction) => {
       if (!signal.aborted) await this.#actOn(action, signal);
@@ -118,7 +118,7 @@ class Retention {
     this.#asked.set(action.key, { version: run.metadata.resourceVersion, until });
   }
 
-  /** Whether the cache still shows the run as it was before it was dealt with. */
+  /** Whether the cache still shows the run as it was before it was acted on. */
   #isAsked(run: ControllerRun): boolean {
     const asked = this.#asked.get(objectKey(run.metadata));
     return asked !== undefined && asked.version === run.metadata.resourceVersion;

@@ -1,6 +1,6 @@
 /**
- * Which finished runs go, and which lose their stored input and transcript. Pure: finished
- * runs in, actions out. Whoever was told the id of a run an hour ago still finds it, whatever the rules of number say.
+ * Which finished runs go, and which lose their stored input and transcript. Pure: finished runs in, actions out. Whoever was
+ * given the id of a run within the last hour can still find it, whatever the limits on numbers say.
  * See docs/architecture.md#limits-and-retention.
  */
 
@@ -13,7 +13,7 @@ export interface FinishedRun {
   agent: string;
   /** Milliseconds since the epoch. */
   finishedAt: number;
-  /** A run of its session waits or works, or its session waits for an answer: the transcript may be needed to go on. */
+  /** A run of its session waits or works, or its session waits for an answer: the transcript may still be needed. */
   sessionOpen: boolean;
   /** Stored input and transcript, as the API server keeps them; 0 while they cannot be removed yet. */
   storedBytes: number;
@@ -22,25 +22,25 @@ export interface FinishedRun {
 }
 
 export interface RetentionLimits {
-  /** Newest finished runs of an agent that are always kept up to `maxAgeMs`. */
+  /** How many of the newest finished runs of an agent stay until `maxAgeMs`. */
   runsPerAgent: number;
-  /** No run goes by the rule of `runsPerAgent` before this age. */
+  /** No run goes because of `runsPerAgent` before this age. */
   minAgeMs: number;
   /** Every run goes after this age. */
   maxAgeMs: number;
   /** Finished runs of the installation. */
   maxFinished: number;
-  /** Stored messages, inputs and transcripts of a Box; open sessions have as much again for themselves. */
+  /** Stored messages, inputs and transcripts of a Box; open sessions may have the same amount on top. */
   boxBytes: number;
   /** Stored messages, inputs and transcripts of the installation. */
   installationBytes: number;
 }
 
-/** Nobody's run goes within this time, also when the installation holds too many: new calls are turned away instead. */
+/** No run goes within this time, even if the installation holds too many: new calls are turned away instead. */
 export const HELD_MS = 3_600_000;
 
 export type ExpiryRule = 'box-bytes' | 'installation-bytes';
-/** By a rule of bytes goes a run whose message cannot go without it. */
+/** A rule of bytes removes a run only if its message cannot go without it. */
 export type RemovalRule = 'per-agent' | 'age' | 'installation' | ExpiryRule;
 
 export type RetentionAction =
@@ -83,12 +83,12 @@ function byAge(a: FinishedRun, b: FinishedRun): number {
   return a.finishedAt - b.finishedAt || (a.key < b.key ? -1 : 1);
 }
 
-/** Runs of open sessions behind all others, each part in its order. */
+/** Runs of open sessions come after all others; the order within each part stays. */
 function openLast(runs: readonly FinishedRun[]): FinishedRun[] {
   return [...runs.filter((run) => !run.sessionOpen), ...runs.filter((run) => run.sessionOpen)];
 }
 
-/** An open session keeps its runs; only the maximum of the installation is stronger. */
+/** An open session keeps its runs; only the maximum of the installation overrides that. */
 function removalsByAge(
   oldestFirst: readonly FinishedRun[],
   limits: RetentionLimits,
@@ -134,8 +134,8 @@ function beyondBoxBytes(
 }
 
 /**
- * What has to happen to the first runs of the list so that the rest fits. A run with a long message goes as a whole. While that
- * must not be, its message counts for nothing: nobody else's transcripts go for it.
+ * What has to happen to the first runs of the list so that the rest fits. A run with a long message goes as a whole. While it
+ * may not go, its message does not count: no other run loses its transcript for it.
  */
 function beyond(runs: readonly FinishedRun[], limit: number, now: number): ReadonlyMap<FinishedRun, Reduction> {
   const fixed = (run: FinishedRun) => (!run.sessionOpen && now - run.finishedAt >= HELD_MS ? run.fixedBytes : 0);

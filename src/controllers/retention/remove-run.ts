@@ -17,7 +17,7 @@ import { chunksOf } from './stored.js';
 import type { ControllerRun } from '../../projections/agent-run.js';
 import type { ControllerJob } from '../../projections/job.js';
 
-/** Where transcripts stay readable after they left the cluster. */
+/** Where transcripts stay readable after they have left the cluster. */
 export interface TranscriptArchive {
   /** Resolves when it has the finished run, or never needs it; rejects while it cannot be reached. */
   storeNow(run: ControllerRun, signal: AbortSignal): Promise<'stored' | 'needless'>;
@@ -37,7 +37,7 @@ export class Remover {
     this.#status = new RunStatusWriter(deps.api, 'retention');
   }
 
-  /** Asks for the deletion of the run, after what belongs to it. Repeating it is harmless. */
+  /** Deletes what belongs to the run, then requests the deletion of the run. Safe to repeat. */
   async remove(run: ControllerRun, signal: AbortSignal): Promise<void> {
     await this.deps.archive?.storeNow(run, signal);
     await this.#deleteChunks(run, signal);
@@ -48,7 +48,7 @@ export class Remover {
     await ignoreGone(this.deps.api.delete(AgentRuns, refOf(run.metadata), options));
   }
 
-  /** Takes input and transcript of a run that stays. After a crash in between the next pass does it again. */
+  /** Removes input and transcript of a run that stays. After a crash the next pass starts over. */
   async expire(run: ControllerRun, signal: AbortSignal): Promise<void> {
     const archived = await this.deps.archive?.storeNow(run, signal);
     await this.#deleteChunks(run, signal);
@@ -62,19 +62,19 @@ export class Remover {
       const transcript = run.status?.transcript;
       if (transcript === undefined || chunksOf(run) === 0) return;
       const state: 'archived' | 'expired' = archived === 'stored' ? 'archived' : 'expired';
-      // What is in the archive still counts as said.
+      // Messages in the archive still count.
       const messages = archived === 'stored' ? transcript.messages : 0;
       const gone = { ...transcript, state, chunks: 0, bytes: 0, storedBytes: 0, messages };
       await this.#status.apply({ ...run, metadata }, { type: 'transcript-gone', transcript: gone }, signal);
     } catch (error) {
-      // Somebody wrote or removed the run meanwhile: the next pass looks at it as it is then.
+      // The run was changed or removed meanwhile: the next pass takes it as it is then.
       if (!isConflict(error) && !isNotFound(error)) throw error;
     }
   }
 
   /**
-   * Each chunk by its UID: the cache may still show a run that is gone, and the chunks of a new run of its name have the same
-   * names. The UID comes from a read of metadata by name; a list would make the API server go through the chunks of all runs.
+   * Deletes each chunk by UID: the cache may still show a run that is gone, and chunks of a new run of the same name have the
+   * same names. Metadata is read by name to learn the UID; for a list the API server would go through the chunks of all runs.
    */
   async #deleteChunks(run: ControllerRun, signal: AbortSignal): Promise<void> {
     const { namespace = '', name } = run.metadata;
@@ -97,7 +97,7 @@ export class Remover {
   }
 }
 
-/** Gone, or another object by now: nothing is left to do. */
+/** The object is gone, or has been replaced: nothing is left to do. */
 async function ignoreGone(write: Promise<unknown>): Promise<void> {
   try {
     await write;

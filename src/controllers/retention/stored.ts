@@ -1,4 +1,4 @@
-/** What finished runs store beyond themselves, from the caches alone. */
+/** What finished runs store besides their own object, from the caches alone. */
 import { acceptedAt } from '../../api/names.js';
 import { isTerminal } from '../../run/status.js';
 import { MAX_CHUNK_STORED_BYTES } from '../../api/v1alpha1/agent-run-chunk.js';
@@ -22,7 +22,7 @@ export function chunksOf(run: ControllerRun): number {
 export function storedBytesOf(run: ControllerRun): number {
   const chunks = chunksOf(run);
   const { storedBytes, bytes = 0 } = run.status?.transcript ?? {};
-  // A transcript without its stored size is taken for as large as it can be: base64 of what did not compress.
+  // Without a stored size assume the worst: base64 of content that did not compress.
   const ofChunks = storedBytes ?? Math.min(Math.ceil((bytes * 4) / 3), chunks * MAX_CHUNK_STORED_BYTES);
   return (run.inputDataBytes ?? 0) + (chunks === 0 ? 0 : ofChunks);
 }
@@ -43,7 +43,7 @@ export function finishedRuns(runs: readonly ControllerRun[], now: number): Finis
     if (!isTerminal(run) || run.metadata.deletionTimestamp !== undefined) continue;
     const { namespace = '', name } = run.metadata;
     const finishedAt = finishedAtOf(run);
-    // The gateway may still add chunks until it has said its last word.
+    // Until its last word the gateway may still add chunks.
     const closed = run.status?.usageFinal === true || now - finishedAt > USAGE_WAIT_MS;
     finished.push({
       key: `${namespace}/${name}`,

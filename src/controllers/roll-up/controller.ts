@@ -1,6 +1,6 @@
 /**
- * Totals in the status of owners: what kubectl shows of agents and triggers, at most once in 5 s each and only when it
- * changed, and the UIDs of removed runs, which leave `folding` again. Sums themselves are written by the roll-up only.
+ * Publishes totals in the status of agents and triggers, for kubectl: at most once in 5 s each, and only when they changed. It
+ * also takes the UIDs of removed runs out of `folding` again. The sums themselves are written by the roll-up alone.
  */
 import { formatMicroUsd } from '../../run/usage/money.js';
 import type { KubeObject, ResourceType } from '../../api/meta.js';
@@ -41,7 +41,7 @@ export interface TotalsDependencies {
     boxes: Cache<Box>;
     workspaces: Cache<Workspace>;
   };
-  /** A namespace that is there, for reading the API server's position. */
+  /** Any namespace that exists: the API server's position is read in it. */
   releaseNamespace: string;
 }
 
@@ -54,7 +54,7 @@ type RollUpOwner = KubeObject & { status?: OwnerStatus };
 interface OwnerKind {
   type: ResourceType;
   get(key: string): RollUpOwner | undefined;
-  /** Fields of the status that publish totals. */
+  /** The totals that the status shows. */
   published(key: string): Record<string, unknown>;
 }
 
@@ -124,7 +124,7 @@ interface OwnerChange {
   next: Record<string, unknown>;
 }
 
-/** Only fields that differ, under the version that was seen. */
+/** Writes the fields that differ, on condition that the owner has not changed since it was seen. */
 async function writeChanges(
   api: Pick<KubeApi, 'patch'>,
   { type, owner, next }: OwnerChange,

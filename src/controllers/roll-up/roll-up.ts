@@ -1,11 +1,11 @@
 /**
- * Roll-up: adds a run that is being removed to the totals of its owners, exactly once, whatever
- * crashes in between and however many controllers with old caches work at the same time.
+ * Roll-up: adds a run that is being removed to the totals of its owners, exactly once, whatever crashes on the way and however
+ * many controllers with stale caches do it at the same time.
  *
- * Per owner: GET the owner; GET the run live; if the run's UID is not in `folding`, write sums and UID under the
- * owner's version that was read. Why that is exact: a UID leaves `folding` only after its run is gone from etcd. The run was
- * still there after the owner was read, so if anybody had counted it before, its UID would be in what was read; if
- * anybody counts it later, the version has moved and the write answers 409, and we begin again.
+ * Per owner: GET the owner; GET the run live; if the run's UID is not in `folding`, write sums and UID on
+ * condition that the owner has not changed. Why that is exact: a UID leaves `folding` only after its run is gone from etcd. The
+ * run still existed after the owner was read, so if anybody had counted it before, its UID would have been in `folding`; if
+ * anybody counts it in between, the write is answered with 409 and we start over.
  * See docs/architecture.md#exact-numbers.
  */
 import type { Resource, ResourceType } from '../../api/meta.js';
@@ -28,9 +28,9 @@ import type { FieldsOf } from '../../run/status-writer.js';
 
 /** Most UIDs in `folding`, as the CRDs say. */
 export const MAX_FOLDING = 4096;
-/** Runs that are added in one write. */
+/** The most runs that are added in one write. */
 const RUNS_PER_WRITE = 200;
-/** Lost races before the attempt is given up; the engine then repeats it with backoff. */
+/** How often a lost race is repeated at once; after that the engine retries with backoff. */
 const MAX_ATTEMPTS = 8;
 
 /** What roll-up owns in the status of every kind that counts, runs among them. */
@@ -41,7 +41,7 @@ type OwnerObject = Resource<unknown, OwnerStatus>;
 export interface RollUpOwner {
   type: ResourceType;
   ref: ObjectRef;
-  /** Undefined = whichever object has the name. */
+  /** Undefined: whichever object has the name. */
   uid: string | undefined;
 }
 
@@ -66,7 +66,7 @@ export class RollUp {
 
   constructor(
     private readonly api: RollUpApi,
-    /** The Workspace of a Box; undefined when the Box is gone, and with it everybody who could count. */
+    /** The Workspace of a Box; undefined when the Box is gone, and with it every owner. */
     private readonly workspaceOf: (box: string, signal: AbortSignal) => Promise<string | undefined>,
   ) {}
 
@@ -75,12 +75,12 @@ export class RollUp {
     const box = boxOfNamespace(run.metadata.namespace ?? '');
     const workspace = box === undefined ? undefined : await this.workspaceOf(box, signal);
     const parts = ownersOf(run, box, workspace).map((owner) => this.#addTo(owner, run, signal));
-    // Nothing goes on behind the back of the caller when one owner fails.
+    // When one owner fails, wait for the others: nothing goes on after the caller was told.
     const failed = (await Promise.allSettled(parts)).find((result) => result.status === 'rejected');
     if (failed !== undefined) throw failed.reason;
   }
 
-  /** Runs of one owner that come at the same time are added in one write. */
+  /** Runs of one owner that are added at the same time share one write. */
   #addTo(owner: RollUpOwner, run: AgentRun, signal: AbortSignal): Promise<void> {
     const key = `${owner.type.plural}:${objectKey(owner.ref)}`;
     const queue = this.#queues.get(key) ?? new OwnerQueue(this.api, owner, () => this.#queues.delete(key));
@@ -90,8 +90,8 @@ export class RollUp {
 }
 
 /**
- * Trigger, Agent, Box and Workspace of a run; those that are known. And the runs above it, which keep sums of their own:
- * they are no part of any total, but of what the grant of each has left.
+ * Trigger, Agent, Box and Workspace of a run, as far as they are known, and the runs above it. These keep sums of their own,
+ * which are part of no total and only tell what is left of their grants.
  */
 export function ownersOf(run: AgentRun, box: string | undefined, workspace: string | undefined): RollUpOwner[] {
   const { namespace = '' } = run.metadata;
@@ -109,7 +109,7 @@ export function ownersOf(run: AgentRun, box: string | undefined, workspace: stri
   return owners;
 }
 
-/** One owner: at most one write at a time, with everything that came meanwhile. */
+/** One owner: one write at a time, with everything that was added meanwhile. */
 class OwnerQueue {
   #waiting: Waiter[] = [];
   #working = false;
@@ -120,7 +120,7 @@ class OwnerQueue {
     private readonly onIdle: () => void,
   ) {}
 
-  /** Rejects when its own signal fires; the others of its batch go on. */
+  /** Rejects when its own signal fires; the rest of the batch goes on. */
   async add(run: AgentRun, uid: string | undefined, signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
     const { promise, resolve: done, reject: failed } = Promise.withResolvers<void>();
@@ -158,7 +158,7 @@ class OwnerQueue {
   }
 }
 
-/** Goes on for as long as one of them waits. */
+/** Goes on as long as one of them waits. */
 async function rollUpBatch(api: RollUpApi, owner: RollUpOwner, batch: readonly Waiter[]): Promise<void> {
   const allLeft = new AbortController();
   const leave = () => {
@@ -217,7 +217,7 @@ async function rollUpOnce(
   }
 }
 
-/** The run as it is in etcd now; undefined when it is gone: then somebody counted it and let it go. */
+/** The run as it is in etcd now; undefined when it is gone, since then somebody has counted and released it. */
 async function readRun(api: RollUpApi, run: AgentRun, signal: AbortSignal): Promise<AgentRun | undefined> {
   const live = await orUndefined(api.get(AgentRuns, refOf(run.metadata), { signal }));
   return live?.metadata.uid === run.metadata.uid ? live : undefined;

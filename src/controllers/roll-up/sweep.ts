@@ -1,8 +1,8 @@
 /**
- * Takes UIDs out of `folding` again, once their runs are gone from etcd for good. "Not in my cache" is no proof: a cache may
- * be older than the run. So the position of the API server is read after the UIDs were seen, and when the cache of runs has
- * reached that position and has no such run, the run is gone: UIDs never come back. This needs no names of runs, so
- * what a crash left behind is found as well, and one small read serves all UIDs of an owner.
+ * Finds the UIDs in `folding` whose runs are gone from etcd for good. "Not in my cache" is no proof, since a cache may be older
+ * than the run. So the position of the API server is read after the UIDs were seen; once the cache of runs has reached that
+ * position and has no such run, the run is gone, as UIDs never come back. No names of runs are needed, so what a crash left
+ * behind is found too, and one small read serves all UIDs of an owner.
  */
 import { AgentRuns } from '../../api/v1alpha1/agent-run.js';
 import type { Informer, KubeApi } from '../../kube/types.js';
@@ -13,11 +13,11 @@ export interface SweepDependencies {
   api: Pick<KubeApi, 'list'>;
   clock: Pick<Clock, 'after'>;
   runs: Pick<Informer<ControllerRun>, 'waitForResourceVersion'> & { hasUid(uid: string): boolean };
-  /** A namespace in which the position is read; it needs no runs. */
+  /** The namespace in which the position is read; it needs no runs in it. */
   namespace: string;
 }
 
-/** A quiet watch moves on with the API server's bookmarks, about once a minute: nobody waits that long. */
+/** A quiet watch moves on with the API server's bookmarks, about once a minute: too long to wait for. */
 const POSITION_WAIT_MS = 1_000;
 
 interface Pending {
