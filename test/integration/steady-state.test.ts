@@ -149,8 +149,8 @@ test('a webhook is one write and no read; its run is status 2, chunk 1, Job 1, T
   expect(requests('gateway').sort()).toEqual([
     'create agentrunchunks',
     'create tokenreviews',
-    'update agentruns/status',
-    'update agentruns/status',
+    'patch agentruns/status',
+    'patch agentruns/status',
   ]);
   // Beside them the counts for kubectl, at most one write in 5 s an owner.
   const mirrored = ['patch agents/status', 'patch agenttriggers/status', 'patch boxes/status'];

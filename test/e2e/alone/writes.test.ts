@@ -45,7 +45,7 @@ describe('the writes of a run', () => {
     );
     expect(Object.fromEntries(grown)).toEqual({
       'agentruns POST': 1,
-      'agentruns/status PUT': 2,
+      'agentruns/status PATCH': 2,
       // get_run reads the object once a call; the tests' own kubectl reads are GETs as well, so reads are not counted here.
       'jobs POST': 1,
       'jobs PATCH': 1,
