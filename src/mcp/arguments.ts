@@ -3,14 +3,18 @@
  * they may be secrets. Unknown arguments are ignored, null means "not given".
  */
 import { z } from 'zod';
+import { issuePath, joinIssues } from '../protocol/issues.js';
+import { findOversized, withoutWrappers } from '../protocol/bounded-parse.js';
 import { UserError } from '../api/user-error.js';
 
-/** The arguments as the tool wants them; throws a {@link UserError} that names every wrong one. */
+/** The arguments as the tool wants them; throws a {@link UserError} that names the wrong ones. */
 export function checkArguments<S extends z.ZodObject>(schema: S, given: Record<string, unknown>): z.output<S> {
+  const oversized = findOversized(schema, given);
+  if (oversized !== undefined) throw new UserError(describe(oversized, schema, given));
   const args = withoutNulls(schema, given);
   const parsed = schema.safeParse(args);
   if (parsed.success) return parsed.data;
-  throw new UserError(parsed.error.issues.map((issue) => describe(issue, schema, args)).join('; '));
+  throw new UserError(joinIssues(parsed.error.issues, (issue) => describe(issue, schema, args)));
 }
 
 /** Removes nulls of known objects, but not where null has a meaning; a free-form argument keeps its own. */
@@ -41,7 +45,7 @@ function takesNull(schema: z.ZodType | undefined): boolean {
 }
 
 function unwrap(schema: z.ZodType | undefined): z.ZodType | undefined {
-  return isWrapper(schema) || schema instanceof z.ZodNullable ? unwrap(schema.unwrap() as z.ZodType) : schema;
+  return schema === undefined ? undefined : withoutWrappers(schema);
 }
 
 function isWrapper(schema: z.ZodType | undefined): schema is z.ZodOptional | z.ZodDefault {
@@ -67,7 +71,7 @@ function describe(issue: z.core.$ZodIssue, schema: z.ZodObject, args: Record<str
     case 'too_big':
       return `argument "${name}" must ${bound(issue.origin, 'at most', Number(issue.maximum))}`;
     case 'unrecognized_keys':
-      return `unknown key ${issue.keys.map((key) => `"${key.slice(0, 40)}"`).join(', ')} in argument "${name}"; known are: ${knownKeys(schema, issue.path)}`;
+      return `unknown key ${shownKeys(issue.keys)} in argument "${name}"; known are: ${knownKeys(schema, issue.path)}`;
     case 'invalid_union':
       if (value === undefined) return `missing required argument: ${name}`;
       return `argument "${name}" must be ${unionTypes(schema, issue.path)}, got ${aType(typeOf(value))}`;
@@ -77,7 +81,14 @@ function describe(issue: z.core.$ZodIssue, schema: z.ZodObject, args: Record<str
 }
 
 function nameOf(path: readonly PropertyKey[]): string {
-  return path.map(String).join('.');
+  return issuePath({ path });
+}
+
+const MAX_SHOWN_KEYS = 10;
+
+function shownKeys(keys: readonly string[]): string {
+  const shown = keys.slice(0, MAX_SHOWN_KEYS).map((key) => `"${key.slice(0, 40)}"`);
+  return `${shown.join(', ')}${keys.length > MAX_SHOWN_KEYS ? ' and more' : ''}`;
 }
 
 function valueAt(args: unknown, path: readonly PropertyKey[]): unknown {
@@ -126,6 +137,7 @@ function aType(type: string): string {
 /** `have at least 1 character`, `be at most 200`. */
 function bound(origin: string, which: 'at least' | 'at most', limit: number): string {
   if (origin === 'string') return `have ${which} ${limit} character${limit === 1 ? '' : 's'}`;
+  if (origin === 'record') return `have ${which} ${limit} entr${limit === 1 ? 'y' : 'ies'}`;
   if (origin === 'array') return `have ${which} ${limit} item${limit === 1 ? '' : 's'}`;
   return `be ${which} ${limit}`;
 }

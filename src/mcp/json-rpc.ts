@@ -2,6 +2,7 @@
  * JSON-RPC 2.0 as this endpoint speaks it (spec 4.1, 7): one object a request, ids given back as they came. Pure:
  * bytes in, bytes out; the router adds HTTP.
  */
+import { JsonLimitError, numberAsWritten, parseJson } from '../protocol/json-limits.js';
 import { bytesOf, hasFrozenList, memoizedJson } from './memoized-text.js';
 import type { Piece } from './memoized-text.js';
 
@@ -19,15 +20,15 @@ export type Incoming =
 
 /** Reads one posted body. Never throws. */
 export function parseIncoming(body: Uint8Array): Incoming {
-  const text = decodeUtf8(body);
-  const message = text === undefined ? undefined : parseJson(text);
-  if (text === undefined || message === undefined) {
+  try {
+    return classify(parseJson(body), body);
+  } catch (error) {
+    if (error instanceof JsonLimitError) return invalid('null', `the body ${error.message}`);
     return { kind: 'invalid', id: 'null', code: PARSE_ERROR, message: 'Parse error: the body is not valid JSON' };
   }
-  return classify(message.value, text);
 }
 
-function classify(message: unknown, text: string): Incoming {
+function classify(message: unknown, body: Uint8Array): Incoming {
   if (typeof message !== 'object' || message === null || Array.isArray(message)) {
     return invalid('null', 'the body must be one JSON-RPC object; batches are not supported');
   }
@@ -36,7 +37,7 @@ function classify(message: unknown, text: string): Incoming {
   if (hasId && id !== null && typeof id !== 'string' && typeof id !== 'number') {
     return invalid('null', 'id must be a string, a number or null');
   }
-  const idText = hasId ? idAsWritten(id, text) : 'null';
+  const idText = hasId ? idAsWritten(id, body) : 'null';
   // Clients may answer requests that we never send: noise, not an error.
   if (method === undefined && ('result' in message || 'error' in message)) return { kind: 'notification' };
   if (jsonrpc !== '2.0') return invalid(idText, 'jsonrpc must be "2.0"');
@@ -49,32 +50,9 @@ function invalid(id: string, why: string): Incoming {
 }
 
 /** A number that JavaScript cannot hold is taken from the source text, so that the client knows its id again. */
-function idAsWritten(id: unknown, text: string): string {
+function idAsWritten(id: unknown, body: Uint8Array): string {
   if (typeof id !== 'number' || Number.isSafeInteger(id)) return JSON.stringify(id);
-  const sources = new Map<unknown, string>();
-  const root: unknown = JSON.parse(text, function (this: unknown, key, value: unknown, context?: { source?: string }) {
-    if (key === 'id' && context?.source !== undefined) sources.set(this, context.source);
-    return value;
-  });
-  return sources.get(root) ?? JSON.stringify(id);
-}
-
-const UTF8 = new TextDecoder('utf-8', { fatal: true });
-
-function decodeUtf8(body: Uint8Array): string | undefined {
-  try {
-    return UTF8.decode(body);
-  } catch {
-    return undefined;
-  }
-}
-
-function parseJson(text: string): { value: unknown } | undefined {
-  try {
-    return { value: JSON.parse(text) as unknown };
-  } catch {
-    return undefined;
-  }
+  return numberAsWritten(new TextDecoder().decode(body), 'id') ?? JSON.stringify(id);
 }
 
 /** An answer from a result that is JSON text already, in pieces. */

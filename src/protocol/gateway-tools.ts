@@ -3,6 +3,7 @@
  * everything. Which of them a run has stands in the answer to its claim.
  */
 import { z } from 'zod';
+import { boundedRecord } from './bounded-parse.js';
 
 /** Longest note, in bytes; the schema counts characters, the gateway bytes. */
 const MAX_NOTE = 2048;
@@ -83,6 +84,7 @@ export const GATEWAY_TOOLS = {
     input: z.object({
       name: z
         .string()
+        .max(32)
         .regex(/^[A-Za-z0-9][A-Za-z0-9_-]{0,31}$/)
         .describe('Names of its tools begin with it.'),
       transport: z.enum(['http', 'stdio']).default('http'),
@@ -91,10 +93,10 @@ export const GATEWAY_TOOLS = {
         .max(2048)
         .optional()
         .describe('For http: an address of the public web that begins with https://.'),
-      headers: z.record(z.string().max(128), z.string().max(4096)).optional().describe('For http.'),
+      headers: boundedRecord(z.string().max(128), z.string().max(4096), 64).optional().describe('For http.'),
       command: z.string().min(1).max(1024).optional().describe('For stdio: a program of the tools container.'),
       args: z.array(z.string().max(4096)).max(64).optional().describe('For stdio.'),
-      env: z.record(z.string().max(128), z.string().max(4096)).optional().describe('For stdio.'),
+      env: boundedRecord(z.string().max(128), z.string().max(4096), 64).optional().describe('For stdio.'),
     }),
   },
 } as const satisfies Record<string, { family: string; description: string; input: z.ZodType }>;

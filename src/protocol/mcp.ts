@@ -8,6 +8,8 @@
  */
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
+import { boundedRecord } from './bounded-parse.js';
+import { Name, Text, listOf } from './sizes.js';
 
 /** Family of all tools of MCP servers, for approvals. */
 export const MCP_FAMILY = 'mcp';
@@ -17,24 +19,24 @@ export const MCP_SERVER = /^[A-Za-z0-9][A-Za-z0-9_-]{0,62}$/;
 const MAX_NAME = 64;
 const HASH_DIGITS = 8;
 
-/** Largest message of a client, and how deep its JSON may nest. */
+/** Largest message of a client. */
 export const MAX_MCP_MESSAGE_BYTES = 1024 * 1024;
-export const MAX_MCP_MESSAGE_DEPTH = 64;
-/** Largest answer of a server that is passed on. */
+/** Largest answer of a server that is passed on, and how deep its JSON may nest. */
 export const MAX_MCP_ANSWER_BYTES = 8 * 1024 * 1024;
+export const MAX_MCP_ANSWER_DEPTH = 128;
 
 export const McpServer = z.discriminatedUnion('transport', [
   z.object({
-    name: z.string().regex(MCP_SERVER),
+    name: z.string().max(63).regex(MCP_SERVER),
     transport: z.literal('http'),
-    path: z.string().describe('On the gateway.'),
+    path: Name.describe('On the gateway.'),
   }),
   z.object({
-    name: z.string().regex(MCP_SERVER),
+    name: z.string().max(63).regex(MCP_SERVER),
     transport: z.literal('stdio'),
-    command: z.string(),
-    args: z.array(z.string()),
-    env: z.record(z.string(), z.string()).describe('With the values of references filled in.'),
+    command: Text,
+    args: listOf(Text),
+    env: boundedRecord(Name, Text, 1000).describe('With the values of references filled in.'),
   }),
 ]);
 export type McpServer = z.output<typeof McpServer>;

@@ -15,6 +15,8 @@
  * See docs/architecture.md#run-reports-and-ownership.
  */
 import { z } from 'zod';
+import { Amount, Name, Text, listOf } from './sizes.js';
+import { boundedRecord } from './bounded-parse.js';
 import { McpServer } from './mcp.js';
 
 export const PROTOCOL_VERSION = 1;
@@ -26,17 +28,17 @@ export function runPath(namespace: string, run: string, call: 'claim' | 'events'
 
 /** A message of a conversation in our own versioned form; no AI SDK type is ever stored. */
 export const TranscriptMessage = z.discriminatedUnion('role', [
-  z.object({ role: z.literal('user'), text: z.string() }),
+  z.object({ role: z.literal('user'), text: Text }),
   z.object({
     role: z.literal('assistant'),
-    text: z.string(),
-    toolCalls: z.array(z.object({ id: z.string(), tool: z.string(), input: z.string().describe('JSON') })).optional(),
+    text: Text,
+    toolCalls: listOf(z.object({ id: Text, tool: Text, input: Text.describe('JSON') })).optional(),
   }),
   z.object({
     role: z.literal('tool'),
-    callId: z.string(),
-    tool: z.string(),
-    result: z.string().describe('JSON'),
+    callId: Text,
+    tool: Text,
+    result: Text.describe('JSON'),
     isError: z.boolean(),
   }),
 ]);
@@ -45,59 +47,59 @@ export type TranscriptMessage = z.output<typeof TranscriptMessage>;
 /** Why a run ends before its work is done: somebody must answer first. */
 export const PendingRequest = z.object({
   kind: z.enum(['question', 'approval']),
-  text: z.string(),
-  choices: z.array(z.string()).optional(),
+  text: Text,
+  choices: listOf(Text).optional(),
   /** The call of the transcript that has no result yet. */
-  callId: z.string(),
+  callId: Text,
   /** For approvals: what the agent wants to do. */
-  tool: z.string().optional(),
-  input: z.string().optional().describe('JSON'),
+  tool: Text.optional(),
+  input: Text.optional().describe('JSON'),
 });
 export type PendingRequest = z.output<typeof PendingRequest>;
 
 /** What happened in a run. `seq` counts events from 1 without gaps. */
 export const RunEvent = z.discriminatedUnion('type', [
-  z.object({ type: z.literal('message'), v: z.literal(1), seq: z.int(), at: z.string(), message: TranscriptMessage }),
+  z.object({ type: z.literal('message'), v: z.literal(1), seq: z.int(), at: Name, message: TranscriptMessage }),
   z.object({
     type: z.literal('tool'),
     seq: z.int(),
-    at: z.string(),
+    at: Name,
     step: z.int(),
-    tool: z.string(),
-    input: z.string().describe('JSON, at most 16 KiB'),
-    result: z.string().describe('JSON, at most 32 KiB'),
+    tool: Text,
+    input: Text.describe('JSON, at most 16 KiB'),
+    result: Text.describe('JSON, at most 32 KiB'),
     isError: z.boolean(),
     durationMs: z.int(),
   }),
   z.object({
     type: z.literal('step'),
     seq: z.int(),
-    at: z.string(),
+    at: Name,
     step: z.int(),
-    finishReason: z.string(),
+    finishReason: Text,
     inputTokens: z.int(),
     outputTokens: z.int(),
   }),
   z.object({
     type: z.literal('output'),
     seq: z.int(),
-    at: z.string(),
-    text: z.string().describe('The full last message'),
+    at: Name,
+    text: Text.describe('The full last message'),
   }),
   z.object({
     type: z.literal('compaction'),
     seq: z.int(),
-    at: z.string(),
-    text: z.string().describe('Stands for the conversation before it, but for its newest messages'),
+    at: Name,
+    text: Text.describe('Stands for the conversation before it, but for its newest messages'),
     kept: z.int().min(0).describe('How many of them'),
   }),
-  z.object({ type: z.literal('warning'), seq: z.int(), at: z.string(), text: z.string() }),
+  z.object({ type: z.literal('warning'), seq: z.int(), at: Name, text: Text }),
 ]);
 export type RunEvent = z.output<typeof RunEvent>;
 
 export const ClaimRequest = z.object({
   protocol: z.int(),
-  podUid: z.string(),
+  podUid: Name,
   /** Whether the image of the pod has a browser; unknown of older runners. */
   hasBrowser: z.boolean().optional(),
 });
@@ -106,14 +108,14 @@ export type ClaimRequest = z.output<typeof ClaimRequest>;
 /** What an agent can do beyond shell and files, and what it is told about it. Absent from older gateways. */
 export const Abilities = z.object({
   /** Tools of src/protocol/gateway-tools.ts that this run has. */
-  tools: z.array(z.string()),
+  tools: listOf(Text),
   /** True when the run came from outside. */
   untrusted: z.boolean(),
   /** Newest notes of the agent first. */
-  memories: z.array(z.object({ id: z.string(), text: z.string(), untrusted: z.boolean() })),
-  skills: z.array(z.object({ slug: z.string(), description: z.string() })),
+  memories: listOf(z.object({ id: Text, text: Text, untrusted: z.boolean() })),
+  skills: listOf(z.object({ slug: Text, description: Text })),
   /** Which calls wait for a person (src/protocol/approvals.ts). */
-  approvals: z.object({ required: z.array(z.string()), always: z.array(z.string()) }).optional(),
+  approvals: z.object({ required: listOf(Text), always: listOf(Text) }).optional(),
 });
 export type Abilities = z.output<typeof Abilities>;
 
@@ -123,36 +125,36 @@ export const ClaimAnswer = z.object({
   /** The pin: later calls name it; a gateway with an older epoch must not serve. */
   epoch: z.int(),
   /** host:port of the gateway pod that serves this run; TLS verifies the Service's name on it. */
-  gatewayAddress: z.string(),
-  run: z.object({ namespace: z.string(), name: z.string(), sessionId: z.string(), origin: z.string() }),
+  gatewayAddress: Name,
+  run: z.object({ namespace: Name, name: Name, sessionId: Name, origin: Name }),
   agent: z.object({
-    handle: z.string(),
-    name: z.string(),
-    description: z.string(),
-    soul: z.string(),
-    tools: z.record(z.string(), z.boolean()),
+    handle: Name,
+    name: Name,
+    description: Text,
+    soul: Text,
+    tools: boundedRecord(Name, z.boolean(), 1000),
   }),
   model: z.object({
-    provider: z.string(),
-    model: z.string(),
+    provider: Name,
+    model: Name,
     /** Path on the gateway that the provider's SDK takes as its base URL. */
-    basePath: z.string(),
-    temperature: z.number().optional(),
+    basePath: Name,
+    temperature: Amount.optional(),
     /** Tokens that the model can read; unknown when absent. */
     contextWindow: z.int().optional(),
   }),
-  message: z.string(),
+  message: Text,
   /** Earlier messages of the session, oldest first. */
-  history: z.array(TranscriptMessage),
+  history: listOf(TranscriptMessage),
   /** The results of the call that was open, with which this run begins instead of `message`. */
-  opening: z.array(TranscriptMessage).optional(),
+  opening: listOf(TranscriptMessage).optional(),
   /** The open call, approved: it is executed before the first model call, and its result follows `opening`. */
-  approved: z.object({ callId: z.string(), tool: z.string(), input: z.string().describe('JSON') }).optional(),
+  approved: z.object({ callId: Text, tool: Text, input: Text.describe('JSON') }).optional(),
   abilities: Abilities.optional(),
   /** MCP servers and connectors of the agent (src/protocol/mcp.ts). Absent from older gateways. */
-  mcpServers: z.array(McpServer).optional(),
+  mcpServers: listOf(McpServer).optional(),
   /** What is not as the agent's settings say; the run records it. Absent from older gateways. */
-  warnings: z.array(z.string()).optional(),
+  warnings: listOf(Text).optional(),
   limits: z.object({ stepLimit: z.int(), executionSeconds: z.int() }),
   intervals: z.object({ heartbeatSeconds: z.int(), reportSeconds: z.int() }),
 });
@@ -160,7 +162,7 @@ export type ClaimAnswer = z.output<typeof ClaimAnswer>;
 
 export const EventsRequest = z.object({
   epoch: z.int(),
-  events: z.array(RunEvent),
+  events: listOf(RunEvent),
 });
 export type EventsRequest = z.output<typeof EventsRequest>;
 
@@ -177,13 +179,13 @@ export const ToolRequest = z.object({
   epoch: z.int(),
   /** Counts the calls of the run from 1; the same number is the same call, whose answer got lost. */
   call: z.int().min(1),
-  tool: z.string(),
+  tool: Text,
   input: z.unknown(),
 });
 export type ToolRequest = z.output<typeof ToolRequest>;
 
 export const ToolAnswer = z.object({
-  result: z.record(z.string(), z.unknown()),
+  result: boundedRecord(Text, z.unknown(), 10_000),
   isError: z.boolean(),
   /** The call works on something that takes longer: ask again with the same number. */
   again: z.boolean().optional(),
@@ -193,14 +195,14 @@ export type ToolAnswer = z.output<typeof ToolAnswer>;
 export const FinishRequest = z.object({
   epoch: z.int(),
   /** Events that are not acknowledged yet, in order. */
-  events: z.array(RunEvent),
+  events: listOf(RunEvent),
   outcome: z.object({
     /** A RunReason of src/run/reasons.ts: Completed, StepLimitReached, Cancelled, ModelNotConfigured, ModelError, DeadlineExceeded, RunnerError, Interrupted. */
-    reason: z.string(),
+    reason: Name,
     /** For errors: what happened, for a person. */
-    message: z.string(),
+    message: Text,
     /** The last message of the agent; null when it never spoke. */
-    output: z.string().nullable(),
+    output: Text.nullable(),
     /** With reason Completed: what the session waits for. */
     pending: PendingRequest.optional(),
   }),
@@ -211,7 +213,7 @@ export const FinishAnswer = z.object({ phase: z.enum(['done', 'error', 'cancelle
 export type FinishAnswer = z.output<typeof FinishAnswer>;
 
 /** Answer 421. */
-export const Misdirected = z.object({ error: z.string(), gatewayAddress: z.string(), epoch: z.int() });
+export const Misdirected = z.object({ error: Text, gatewayAddress: Name, epoch: z.int() });
 export type Misdirected = z.output<typeof Misdirected>;
 
 /**
@@ -220,9 +222,9 @@ export type Misdirected = z.output<typeof Misdirected>;
  */
 export const TerminationMessage = z.object({
   v: z.literal(1),
-  reason: z.string(),
-  message: z.string(),
-  output: z.string().nullable(),
+  reason: Name,
+  message: Text,
+  output: Text.nullable(),
   outputTruncated: z.boolean(),
   steps: z.int(),
 });

@@ -47,8 +47,8 @@ describe('hostile bytes are refused', () => {
     ['the largest length', Buffer.from([255, 255, 255, 255]), 'a frame of a size that is not allowed'],
     ['text that is not JSON', frameOf('GET / HTTP/1.1'), 'a frame that is not JSON'],
     ['bytes that are not UTF-8', frameOf(Buffer.from([0x22, 0xff, 0x22])), 'a frame that is not JSON'],
-    ['depth 33', frameOf(nested(33)), 'JSON nested deeper than 32'],
-    ['depth of a whole frame', frameOf('['.repeat(MAX_FRAME_BYTES)), 'JSON nested deeper than 32'],
+    ['depth 33', frameOf(nested(33)), 'JSON that nests deeper than 32'],
+    ['depth of a whole frame', frameOf('['.repeat(MAX_FRAME_BYTES)), 'JSON that nests deeper than 32'],
     ['a second frame', Buffer.concat([frameOf('{}'), frameOf('{}')]), 'more frames than the protocol allows'],
     [
       'one byte after the frame',

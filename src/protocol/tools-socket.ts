@@ -13,7 +13,9 @@
  * A frame is a 4-byte big-endian length, then that many bytes of UTF-8 JSON.
  */
 import { z } from 'zod';
-import { exceedsDepth } from './json-depth.js';
+import { boundedRecord } from './bounded-parse.js';
+import { JsonLimitError, parseJson } from './json-limits.js';
+import { Text } from './sizes.js';
 
 /** Largest frame, without its length. */
 export const MAX_FRAME_BYTES = 1024 * 1024;
@@ -35,6 +37,7 @@ export const BROWSER_SECONDS = 60;
 const Path = z.string().min(1).max(4096);
 const Ref = z
   .string()
+  .max(13)
   .regex(/^(f\d{1,4})?e\d{1,7}$/)
   .describe('Ref of the thing in the latest snapshot, for example e12.');
 
@@ -154,7 +157,10 @@ export type ToolInput<Name extends ToolName> = z.output<(typeof TOOL_DEFINITIONS
 /** Names of all tools. */
 export const TOOL_NAMES = Object.keys(TOOL_DEFINITIONS) as [ToolName, ...ToolName[]];
 
-const RunName = z.string().regex(/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/);
+const RunName = z
+  .string()
+  .max(63)
+  .regex(/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/);
 
 export const ToolsCall = z.object({
   type: z.literal('call'),
@@ -162,14 +168,14 @@ export const ToolsCall = z.object({
   run: RunName,
   call: z.int().min(1).max(1_000_000),
   tool: z.enum(TOOL_NAMES),
-  input: z.record(z.string(), z.unknown()),
+  input: boundedRecord(Text, z.unknown(), 10_000),
 });
 export type ToolsCall = z.output<typeof ToolsCall>;
 
 export const ToolsResult = z.object({
   type: z.literal('result'),
   isError: z.boolean(),
-  result: z.record(z.string(), z.unknown()),
+  result: boundedRecord(Text, z.unknown(), 10_000),
 });
 export type ToolsResult = z.output<typeof ToolsResult>;
 
@@ -178,11 +184,21 @@ export const ToolsOpen = z.object({
   type: z.literal('open'),
   run: RunName,
   server: z.object({
-    name: z.string().regex(/^[A-Za-z0-9][A-Za-z0-9_-]{0,62}$/),
+    name: z
+      .string()
+      .max(63)
+      .regex(/^[A-Za-z0-9][A-Za-z0-9_-]{0,62}$/),
     command: z.string().min(1).max(1024),
     args: z.array(z.string().max(4096)).max(64),
     /** What its environment has besides PATH, HOME and LANG. */
-    env: z.record(z.string().regex(/^[A-Za-z_][A-Za-z0-9_]{0,127}$/), z.string().max(64 * 1024)),
+    env: boundedRecord(
+      z
+        .string()
+        .max(128)
+        .regex(/^[A-Za-z_][A-Za-z0-9_]{0,127}$/),
+      z.string().max(64 * 1024),
+      1000,
+    ),
   }),
 });
 export type ToolsOpen = z.output<typeof ToolsOpen>;
@@ -192,7 +208,10 @@ export const ToolsRequest = z.discriminatedUnion('type', [ToolsCall, ToolsOpen])
 export type ToolsRequest = z.output<typeof ToolsRequest>;
 
 /** One JSON-RPC message of either side. */
-export const ServerMessage = z.object({ type: z.literal('message'), message: z.record(z.string(), z.unknown()) });
+export const ServerMessage = z.object({
+  type: z.literal('message'),
+  message: boundedRecord(Text, z.unknown(), 10_000),
+});
 export type ServerMessage = z.output<typeof ServerMessage>;
 
 /** What `tools` writes on the connection of a server. */
@@ -273,10 +292,9 @@ export class FrameDecoder {
 }
 
 function parseBody(body: Buffer): unknown {
-  if (exceedsDepth(body, MAX_FRAME_DEPTH)) throw new FrameError(`JSON nested deeper than ${MAX_FRAME_DEPTH}`);
   try {
-    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body));
-  } catch {
-    throw new FrameError('a frame that is not JSON');
+    return parseJson(body, { depth: MAX_FRAME_DEPTH });
+  } catch (error) {
+    throw new FrameError(error instanceof JsonLimitError ? `JSON that ${error.message}` : 'a frame that is not JSON');
   }
 }

@@ -12,6 +12,7 @@ import { AgentTriggerSpec } from '../api/v1alpha1/agent-trigger.js';
 import type { AgentTrigger } from '../api/v1alpha1/agent-trigger.js';
 import { AgentSpec } from '../api/v1alpha1/agent.js';
 import type { Agent } from '../api/v1alpha1/agent.js';
+import { Name, listOf } from '../protocol/sizes.js';
 import { mapSkillTexts, skillTexts } from './skill-texts.js';
 
 const SnapshotAgentSpec = AgentSpec.omit({ handle: true, paused: true });
@@ -21,15 +22,15 @@ const SnapshotTriggerSpec = AgentTriggerSpec.omit({ agent: true, tokenId: true, 
 
 export const AgentSnapshot = z.object({
   /** templateAgentId: unique in the template. */
-  id: z.string(),
-  sourceAgentId: z.string(),
-  sourceUid: z.string(),
-  capturedAt: z.string(),
-  handle: z.string(),
+  id: Name,
+  sourceAgentId: Name,
+  sourceUid: Name,
+  capturedAt: Name,
+  handle: Name,
   spec: SnapshotAgentSpec,
-  skills: z.array(z.object({ slug: z.string(), spec: SnapshotSkillSpec })),
-  schedules: z.array(z.object({ slug: z.string(), spec: SnapshotScheduleSpec })),
-  triggers: z.array(z.object({ slug: z.string(), spec: SnapshotTriggerSpec })),
+  skills: listOf(z.object({ slug: Name, spec: SnapshotSkillSpec })),
+  schedules: listOf(z.object({ slug: Name, spec: SnapshotScheduleSpec })),
+  triggers: listOf(z.object({ slug: Name, spec: SnapshotTriggerSpec })),
 });
 export type AgentSnapshot = z.output<typeof AgentSnapshot>;
 

@@ -209,6 +209,27 @@ describe('JSON-RPC', () => {
     },
   );
 
+  test.each([
+    [
+      'values',
+      `{"jsonrpc":"2.0","id":1.5,"method":"ping","params":[${'0,'.repeat(4_000_000)}0]}`,
+      'has more than 100000 values',
+    ],
+    [
+      'depth',
+      `{"jsonrpc":"2.0","id":1,"method":"ping","params":${'['.repeat(64)}${']'.repeat(64)}}`,
+      'nests deeper than 64',
+    ],
+    ['depth of what never ends', '['.repeat(1_000_000), 'nests deeper than 64'],
+  ])('too much JSON, %s: -32600 with id null', async (_name, body, why) => {
+    const response = await harness.post(body);
+    expect(response.body).toEqual({
+      jsonrpc: '2.0',
+      id: null,
+      error: { code: -32600, message: `Invalid Request: the body ${why}` },
+    });
+  });
+
   test.each(['resources/list', 'prompts/list', 'server/discover', 'logging/setLevel', 'toString'])(
     'method %s: -32601 with the id',
     async (method) => {

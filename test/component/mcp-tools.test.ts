@@ -338,6 +338,16 @@ describe('every tool', () => {
     ],
     [
       'upsert_trigger',
+      { agentId: AGENT, name: 'a', body: 'b', methods: Array<string>(90_000).fill('HEAD') },
+      'argument "methods" must have at most 5 items',
+    ],
+    [
+      'upsert_skill',
+      { agentId: AGENT, removeFiles: Array<number>(100).fill(1) },
+      `${Array.from({ length: 10 }, (_, n) => `argument "removeFiles.${n}" must be a string, got a number`).join('; ')}; and 90 more`,
+    ],
+    [
+      'upsert_trigger',
       { agentId: AGENT, body: 'b' },
       'missing required argument: name (string) is needed to create a trigger; to update one, pass its slug',
     ],

@@ -1,22 +1,24 @@
 /** Reading a request's body with a bound. */
 import type { IncomingMessage } from 'node:http';
 import { readCappedBody } from '../../net/capped-body.js';
-import { exceedsDepth } from '../../protocol/json-depth.js';
+import { JsonLimitError, parseJson, type JsonLimits } from '../../protocol/json-limits.js';
 import { GatewayError } from '../errors.js';
 
 /**
- * The parsed JSON of a body of at most `maxBytes`, which nests at most `maxDepth` deep if that is given. Rejects with 413 or
- * 400; reads no further than the bound.
+ * The parsed JSON of a body of at most `maxBytes` and within the limits of JSON. Rejects with 413 or 400; reads no further
+ * than the bound.
  */
-export async function readJson(request: IncomingMessage, maxBytes: number, maxDepth?: number): Promise<unknown> {
+export async function readJson(
+  request: IncomingMessage,
+  maxBytes: number,
+  limits: Partial<JsonLimits> = {},
+): Promise<unknown> {
   const body = await readBody(request, maxBytes);
-  if (maxDepth !== undefined && exceedsDepth(body, maxDepth)) {
-    throw new GatewayError(400, `the body nests deeper than ${maxDepth}`, { type: 'BadRequest' });
-  }
   try {
-    return JSON.parse(body.toString('utf8'));
-  } catch {
-    throw new GatewayError(400, 'the body is not JSON', { type: 'BadRequest' });
+    return parseJson(body, limits);
+  } catch (error) {
+    const why = error instanceof JsonLimitError ? error.message : 'is not JSON';
+    throw new GatewayError(400, `the body ${why}`, { type: 'BadRequest' });
   }
 }
 

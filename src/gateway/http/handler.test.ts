@@ -49,6 +49,22 @@ test('a body that is not JSON gets 400', async () => {
   expect(reply).toMatchObject({ status: 400, json: { error: 'the body is not JSON' } });
 });
 
+test.each([
+  ['of many values', { events: Array.from({ length: 60_000 }, () => []) }, 'the body has more than 100000 values'],
+  ['that nests', { events: [JSON.parse('['.repeat(64) + ']'.repeat(64))] }, 'the body nests deeper than 64'],
+  [
+    'with many faults',
+    { epoch: 1, events: Array.from({ length: 1000 }, () => ({ type: 'tool' })) },
+    'the request does not fit the protocol at events.0.seq (invalid_type)',
+  ],
+])('a report %s gets 400', async (_what, body, error) => {
+  const { world, gateway, pod } = setUp();
+
+  const reply = await world.post(gateway, runPath(NAMESPACE, 'helper-1', 'events'), body, pod.token);
+
+  expect(reply).toMatchObject({ status: 400, json: { error } });
+});
+
 test('requests are counted by route pattern, without namespace or run', async () => {
   const { world, gateway, pod } = setUp();
   await world.claim(gateway, pod);

@@ -8,7 +8,9 @@ import { z } from 'zod';
 import { KubeApiError, KubeConnectionError } from '../../kube/errors.js';
 import type { Logger } from '../../observability/logger.js';
 import type { HttpMetrics } from '../../observability/metrics.js';
-import { MAX_MCP_MESSAGE_BYTES, MAX_MCP_MESSAGE_DEPTH } from '../../protocol/mcp.js';
+import { MAX_MCP_ANSWER_DEPTH, MAX_MCP_MESSAGE_BYTES } from '../../protocol/mcp.js';
+import { parseBounded } from '../../protocol/bounded-parse.js';
+import { issuePath } from '../../protocol/issues.js';
 import { ClaimRequest, EventsRequest, FinishRequest, ToolRequest, type RunEvent } from '../../protocol/run.js';
 import type { Clock } from '../../runtime/clock.js';
 import type { GatewayTools } from '../tools/tools.js';
@@ -30,6 +32,8 @@ const MAX_REPORT_BYTES = 9 * 1024 * 1024;
 const MAX_TOOL_BYTES = 3 * 1024 * 1024;
 /** A history of 1 MiB and the tool results of one run. */
 const MAX_MODEL_BYTES = 9 * 1024 * 1024;
+/** Schemas of the tools of MCP servers stand in it, which may nest as deep as an answer of one. */
+const MODEL_LIMITS = { depth: 2 * MAX_MCP_ANSWER_DEPTH };
 
 export interface GatewayHandlerOptions {
   authenticator: Pick<RunAuthenticator, 'authenticate'>;
@@ -81,7 +85,7 @@ export class GatewayHandler {
     const gone = new AbortController();
     response.once('close', () => gone.abort());
     if (route.kind === 'mcp') return this.#mcpCall({ route, identity, signal: gone.signal }, request, response);
-    const body = await readJson(request, MAX_MODEL_BYTES);
+    const body = await readJson(request, MAX_MODEL_BYTES, MODEL_LIMITS);
     const call = { identity, provider: route.provider, path: route.path, body, signal: gone.signal };
     await this.#options.models.call(call, sinkOf(response, gone.signal));
     response.end();
@@ -93,7 +97,7 @@ export class GatewayHandler {
     response: ServerResponse,
   ): Promise<void> {
     const isPost = request.method === 'POST';
-    const body = isPost ? await readJson(request, MAX_MCP_MESSAGE_BYTES, MAX_MCP_MESSAGE_DEPTH) : undefined;
+    const body = isPost ? await readJson(request, MAX_MCP_MESSAGE_BYTES) : undefined;
     const call = { identity, server: route.server, body, headers: request.headers, signal };
     await this.#options.mcp.call(call, sinkOf(response, signal));
     response.end();
@@ -110,15 +114,15 @@ export class GatewayHandler {
     const { claims, reports, tools, finisher } = this.#options;
     switch (route.call) {
       case 'claim':
-        return claims.claim(identity, ClaimRequest.parse(await readJson(request, MAX_CLAIM_BYTES)));
+        return claims.claim(identity, fit(ClaimRequest, await readJson(request, MAX_CLAIM_BYTES)));
       case 'events': {
-        const report = EventsRequest.parse(await readJson(request, MAX_REPORT_BYTES));
+        const report = fit(EventsRequest, await readJson(request, MAX_REPORT_BYTES));
         return reports.report(identity, { ...report, events: inOrder(report.events) });
       }
       case 'tool':
-        return tools.call(identity, ToolRequest.parse(await readJson(request, MAX_TOOL_BYTES)));
+        return tools.call(identity, fit(ToolRequest, await readJson(request, MAX_TOOL_BYTES)));
       case 'finish': {
-        const report = FinishRequest.parse(await readJson(request, MAX_REPORT_BYTES));
+        const report = fit(FinishRequest, await readJson(request, MAX_REPORT_BYTES));
         return finisher.finish(identity, { ...report, events: inOrder(report.events) });
       }
     }
@@ -153,13 +157,20 @@ function asGatewayError(error: unknown): GatewayError {
   if (error instanceof GatewayError) return error;
   if (error instanceof z.ZodError) {
     const [issue] = error.issues;
-    const where = issue === undefined ? '' : ` at ${issue.path.join('.')} (${issue.code})`;
+    const where = issue === undefined ? '' : ` at ${issuePath(issue)} (${issue.code})`;
     return new GatewayError(400, `the request does not fit the protocol${where}`, { type: 'BadRequest' });
   }
   if (error instanceof KubeApiError || error instanceof KubeConnectionError) {
     return tryAgain('the Kubernetes API server did not take the write or read');
   }
   return new GatewayError(500, 'internal error', { type: 'InternalError' });
+}
+
+/** Throws a ZodError for what does not fit the protocol. */
+function fit<S extends z.ZodType>(schema: S, body: unknown): z.output<S> {
+  const parsed = parseBounded(schema, body);
+  if (!parsed.success) throw parsed.error;
+  return parsed.data;
 }
 
 /** A session of an MCP server can be ended. Its own messages, which GET is for, are not taken. */

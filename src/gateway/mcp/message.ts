@@ -1,16 +1,18 @@
 /** What a run may say to an MCP server: tools, and what a session needs. Pure. */
 import { z } from 'zod';
+import { boundedRecord } from '../../protocol/bounded-parse.js';
+import { Amount, Text } from '../../protocol/sizes.js';
 import { GatewayError } from '../errors.js';
 
 const METHODS: ReadonlySet<string> = new Set(['initialize', 'server/discover', 'ping', 'tools/list', 'tools/call']);
 
-const Id = z.union([z.string(), z.number()]);
+const Id = z.union([Text, Amount]);
 const Message = z.union([
   z.looseObject({
     jsonrpc: z.literal('2.0'),
     id: Id.optional(),
     method: z.string().max(128),
-    params: z.record(z.string(), z.unknown()).optional(),
+    params: boundedRecord(Text, z.unknown(), 10_000).optional(),
   }),
   // Answers of the runner to a server.
   z.looseObject({ jsonrpc: z.literal('2.0'), id: Id, result: z.unknown(), method: z.undefined().optional() }),

@@ -7,8 +7,8 @@ import { AddressRefusedError } from '../../net/dial.js';
 import { EventStream } from '../../net/event-stream.js';
 import { mediaTypeOf } from '../../net/media-type.js';
 import { UrlRefusedError, type TrustedHost, type WebClient, type WebResponse } from '../../net/web-client.js';
-import { exceedsDepth } from '../../protocol/json-depth.js';
-import { MAX_MCP_ANSWER_BYTES } from '../../protocol/mcp.js';
+import { parseJsonText } from '../../protocol/json-limits.js';
+import { MAX_MCP_ANSWER_BYTES, MAX_MCP_ANSWER_DEPTH } from '../../protocol/mcp.js';
 import { timeoutSignal, type TimeoutSignal } from '../../runtime/timeout-signal.js';
 import type { Clock } from '../../runtime/clock.js';
 import { GatewayError, runEnded } from '../errors.js';
@@ -18,7 +18,6 @@ import type { McpMessage } from './message.js';
 
 /** Above what a runner waits for a call. */
 const CALL_MS = 90_000;
-const MAX_ANSWER_DEPTH = 128;
 const MAX_REFUSAL_BYTES = 64 * 1024;
 /** A header of the user wins. */
 const USER_AGENT = { 'user-agent': 'boxwright' };
@@ -165,11 +164,10 @@ function eventOf(json: unknown): string {
   return `event: message\ndata: ${JSON.stringify(json)}\n\n`;
 }
 
-/** The parsed JSON, or undefined when it is none, or nests too deep. */
+/** The parsed JSON, or undefined when it is none, or too much of it. */
 function jsonIn(text: string): unknown {
-  if (exceedsDepth(Buffer.from(text), MAX_ANSWER_DEPTH)) return undefined;
   try {
-    return JSON.parse(text);
+    return parseJsonText(text, { depth: MAX_MCP_ANSWER_DEPTH });
   } catch {
     return undefined;
   }

@@ -1,61 +1,58 @@
 /** Anthropic's Messages API (docs.anthropic.com/en/api/messages). */
 import { z } from 'zod';
+import { Amount, Text, listOf } from '../../protocol/sizes.js';
 import { countIn, limitIn, objectIn, type Dialect } from './dialect.js';
 
 const cached = { cache_control: z.unknown().optional() };
-const Text = z.strictObject({ type: z.literal('text'), text: z.string(), ...cached });
+const TextBlock = z.strictObject({ type: z.literal('text'), text: Text, ...cached });
 const Image = z.strictObject({
   type: z.literal('image'),
-  source: z.strictObject({ type: z.literal('base64'), media_type: z.string(), data: z.string() }),
+  source: z.strictObject({ type: z.literal('base64'), media_type: Text, data: Text }),
   ...cached,
 });
 const Block = z.discriminatedUnion('type', [
-  Text,
+  TextBlock,
   Image,
   z.strictObject({
     type: z.literal('tool_use'),
-    id: z.string(),
-    name: z.string(),
+    id: Text,
+    name: Text,
     input: z.unknown(),
     ...cached,
   }),
   z.strictObject({
     type: z.literal('tool_result'),
-    tool_use_id: z.string(),
-    content: z.union([z.string(), z.array(z.discriminatedUnion('type', [Text, Image]))]).optional(),
+    tool_use_id: Text,
+    content: z.union([Text, listOf(z.discriminatedUnion('type', [TextBlock, Image]))]).optional(),
     is_error: z.boolean().optional(),
     ...cached,
   }),
-  z.strictObject({ type: z.literal('thinking'), thinking: z.string(), signature: z.string() }),
-  z.strictObject({ type: z.literal('redacted_thinking'), data: z.string() }),
+  z.strictObject({ type: z.literal('thinking'), thinking: Text, signature: Text }),
+  z.strictObject({ type: z.literal('redacted_thinking'), data: Text }),
 ]);
 
 const Body = z.strictObject({
-  model: z.string(),
+  model: Text,
   max_tokens: z.int().min(1),
-  messages: z.array(
-    z.strictObject({ role: z.enum(['user', 'assistant']), content: z.union([z.string(), z.array(Block)]) }),
-  ),
-  system: z.union([z.string(), z.array(Text)]).optional(),
+  messages: listOf(z.strictObject({ role: z.enum(['user', 'assistant']), content: z.union([Text, listOf(Block)]) })),
+  system: z.union([Text, listOf(TextBlock)]).optional(),
   // A hosted tool has another type.
-  tools: z
-    .array(
-      z.strictObject({
-        type: z.literal('custom').optional(),
-        name: z.string(),
-        description: z.string().optional(),
-        input_schema: z.unknown(),
-        strict: z.boolean().optional(),
-        eager_input_streaming: z.boolean().optional(),
-        ...cached,
-      }),
-    )
-    .optional(),
+  tools: listOf(
+    z.strictObject({
+      type: z.literal('custom').optional(),
+      name: Text,
+      description: Text.optional(),
+      input_schema: z.unknown(),
+      strict: z.boolean().optional(),
+      eager_input_streaming: z.boolean().optional(),
+      ...cached,
+    }),
+  ).optional(),
   tool_choice: z.unknown().optional(),
-  temperature: z.number().optional(),
-  top_p: z.number().optional(),
-  top_k: z.number().optional(),
-  stop_sequences: z.array(z.string()).optional(),
+  temperature: Amount.optional(),
+  top_p: Amount.optional(),
+  top_k: Amount.optional(),
+  stop_sequences: listOf(Text).optional(),
   thinking: z.unknown().optional(),
   output_config: z.unknown().optional(),
   stream: z.boolean().optional(),

@@ -1,74 +1,71 @@
 /** Chat completions as OpenAI described them; Mistral, DeepSeek, vLLM, Ollama and llama-server speak it with small additions. */
 import { z } from 'zod';
+import { Amount, Text, listOf } from '../../protocol/sizes.js';
 import { countIn, limitIn, objectIn, type Dialect } from './dialect.js';
 
-const DataUrl = z.string().regex(/^data:/, 'must be a data: URL');
+const DataUrl = Text.regex(/^data:/, 'must be a data: URL');
 
 const Part = z.discriminatedUnion('type', [
-  z.strictObject({ type: z.literal('text'), text: z.string() }),
+  z.strictObject({ type: z.literal('text'), text: Text }),
   z.strictObject({
     type: z.literal('image_url'),
-    image_url: z.union([DataUrl, z.strictObject({ url: DataUrl, detail: z.string().optional() })]),
+    image_url: z.union([DataUrl, z.strictObject({ url: DataUrl, detail: Text.optional() })]),
   }),
   // Mistral's reasoning models.
   z.strictObject({
     type: z.literal('thinking'),
-    thinking: z.array(z.strictObject({ type: z.literal('text'), text: z.string() })),
-    signature: z.string().nullish(),
+    thinking: listOf(z.strictObject({ type: z.literal('text'), text: Text })),
+    signature: Text.nullish(),
     closed: z.boolean().optional(),
   }),
 ]);
 
 const Message = z.strictObject({
   role: z.enum(['system', 'developer', 'user', 'assistant', 'tool']),
-  content: z.union([z.string(), z.array(Part)]).nullish(),
-  name: z.string().optional(),
+  content: z.union([Text, listOf(Part)]).nullish(),
+  name: Text.optional(),
   prefix: z.boolean().optional(),
-  reasoning_content: z.string().nullish(),
-  reasoning: z.string().nullish(),
-  refusal: z.string().nullish(),
-  tool_call_id: z.string().optional(),
-  tool_calls: z
-    .array(
-      z.strictObject({
-        id: z.string(),
-        index: z.int().optional(),
-        type: z.literal('function').optional(),
-        function: z.strictObject({ name: z.string(), arguments: z.string() }),
-      }),
-    )
-    .optional(),
+  reasoning_content: Text.nullish(),
+  reasoning: Text.nullish(),
+  refusal: Text.nullish(),
+  tool_call_id: Text.optional(),
+  tool_calls: listOf(
+    z.strictObject({
+      id: Text,
+      index: z.int().optional(),
+      type: z.literal('function').optional(),
+      function: z.strictObject({ name: Text, arguments: Text }),
+    }),
+  ).optional(),
 });
 
 const Body = z.strictObject({
-  model: z.string(),
-  messages: z.array(Message),
-  tools: z
-    .array(
-      z.strictObject({
-        type: z.literal('function'),
-        function: z.strictObject({
-          name: z.string(),
-          description: z.string().optional(),
-          parameters: z.unknown(),
-          strict: z.boolean().nullish(),
-        }),
+  model: Text,
+  messages: listOf(Message),
+  tools: listOf(
+    z.strictObject({
+      type: z.literal('function'),
+      function: z.strictObject({
+        name: Text,
+        description: Text.optional(),
+        parameters: z.unknown(),
+        strict: z.boolean().nullish(),
       }),
-    )
-    .optional(),
+    }),
+  ).optional(),
   tool_choice: z.unknown().optional(),
   parallel_tool_calls: z.boolean().optional(),
   max_tokens: z.int().min(1).optional(),
   max_completion_tokens: z.int().min(1).optional(),
-  temperature: z.number().optional(),
-  top_p: z.number().optional(),
-  presence_penalty: z.number().optional(),
-  frequency_penalty: z.number().optional(),
-  seed: z.number().optional(),
-  random_seed: z.number().optional(),
-  stop: z.union([z.string(), z.array(z.string())]).optional(),
+  temperature: Amount.optional(),
+  top_p: Amount.optional(),
+  presence_penalty: Amount.optional(),
+  frequency_penalty: Amount.optional(),
+  seed: Amount.optional(),
+  random_seed: Amount.optional(),
+  stop: z.union([Text, listOf(Text)]).optional(),
   safe_prompt: z.boolean().optional(),
-  reasoning_effort: z.string().optional(),
+  reasoning_effort: Text.optional(),
   thinking: z.unknown().optional(),
   response_format: z.unknown().optional(),
   stream: z.boolean().optional(),

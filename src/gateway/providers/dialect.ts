@@ -3,6 +3,7 @@
  * used. Everything else goes through untouched.
  */
 import type { z } from 'zod';
+import { parseJsonText } from '../../protocol/json-limits.js';
 import type { TokenCounts } from '../../run/usage/prices.js';
 
 /** What a request asks for, wherever the protocol says it. */
@@ -42,10 +43,10 @@ export function objectIn(value: unknown): Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : {};
 }
 
-/** A text that is a JSON object, undefined for any other. */
+/** A text that is a JSON object, undefined for any other and for more than is read (src/protocol/json-limits.ts). */
 export function parseObject(text: string): Readonly<Record<string, unknown>> | undefined {
   try {
-    const parsed: unknown = JSON.parse(text);
+    const parsed: unknown = parseJsonText(text);
     return typeof parsed === 'object' && parsed !== null && !Array.isArray(parsed) ? objectIn(parsed) : undefined;
   } catch {
     return undefined;

@@ -1,47 +1,44 @@
 /** Google's generateContent (ai.google.dev/api/generate-content). The path names the model and whether it streams. */
 import { z } from 'zod';
+import { Amount, Text, listOf } from '../../protocol/sizes.js';
 import { countIn, limitIn, objectIn, type Dialect } from './dialect.js';
 
 // fileData names what the provider stored or would fetch: it is not among them.
 const Content = z.strictObject({
   role: z.enum(['user', 'model', 'function']).optional(),
-  parts: z.array(
+  parts: listOf(
     z.strictObject({
-      text: z.string().optional(),
+      text: Text.optional(),
       thought: z.boolean().optional(),
-      thoughtSignature: z.string().optional(),
-      inlineData: z.strictObject({ mimeType: z.string(), data: z.string() }).optional(),
-      functionCall: z
-        .strictObject({ id: z.string().optional(), name: z.string(), args: z.unknown().optional() })
-        .optional(),
-      functionResponse: z
-        .strictObject({ id: z.string().optional(), name: z.string(), response: z.unknown() })
-        .optional(),
+      thoughtSignature: Text.optional(),
+      inlineData: z.strictObject({ mimeType: Text, data: Text }).optional(),
+      functionCall: z.strictObject({ id: Text.optional(), name: Text, args: z.unknown().optional() }).optional(),
+      functionResponse: z.strictObject({ id: Text.optional(), name: Text, response: z.unknown() }).optional(),
     }),
   ),
 });
 
 const GenerationConfig = z.strictObject({
   maxOutputTokens: z.int().min(1).optional(),
-  temperature: z.number().optional(),
-  topP: z.number().optional(),
-  topK: z.number().optional(),
-  stopSequences: z.array(z.string()).optional(),
-  seed: z.number().optional(),
-  presencePenalty: z.number().optional(),
-  frequencyPenalty: z.number().optional(),
-  responseMimeType: z.string().optional(),
+  temperature: Amount.optional(),
+  topP: Amount.optional(),
+  topK: Amount.optional(),
+  stopSequences: listOf(Text).optional(),
+  seed: Amount.optional(),
+  presencePenalty: Amount.optional(),
+  frequencyPenalty: Amount.optional(),
+  responseMimeType: Text.optional(),
   responseSchema: z.unknown().optional(),
   responseJsonSchema: z.unknown().optional(),
   thinkingConfig: z.unknown().optional(),
 });
 
 const Body = z.strictObject({
-  contents: z.array(Content),
+  contents: listOf(Content),
   systemInstruction: Content.optional(),
   generationConfig: GenerationConfig.optional(),
   // googleSearch, codeExecution, urlContext and the like run at the provider.
-  tools: z.array(z.strictObject({ functionDeclarations: z.array(z.unknown()) })).optional(),
+  tools: listOf(z.strictObject({ functionDeclarations: listOf(z.unknown()) })).optional(),
   toolConfig: z.strictObject({ functionCallingConfig: z.unknown() }).optional(),
   safetySettings: z.unknown().optional(),
 });

@@ -1,25 +1,26 @@
 /** OpenAI's Responses API (platform.openai.com/docs/api-reference/responses), which xAI speaks as well. */
 import { z } from 'zod';
+import { Amount, Text, listOf } from '../../protocol/sizes.js';
 import { countIn, limitIn, objectIn, type Dialect } from './dialect.js';
 
 /** The bytes themselves; no address that the provider would fetch. */
-const DataUrl = z.string().regex(/^data:/, 'must be a data: URL');
+const DataUrl = Text.regex(/^data:/, 'must be a data: URL');
 
-const Parts = z.array(
+const Parts = listOf(
   z.discriminatedUnion('type', [
-    z.strictObject({ type: z.literal('input_text'), text: z.string() }),
+    z.strictObject({ type: z.literal('input_text'), text: Text }),
     z.strictObject({
       type: z.literal('output_text'),
-      text: z.string(),
-      annotations: z.array(z.unknown()).optional(),
-      logprobs: z.array(z.unknown()).optional(),
+      text: Text,
+      annotations: listOf(z.unknown()).optional(),
+      logprobs: listOf(z.unknown()).optional(),
     }),
-    z.strictObject({ type: z.literal('refusal'), refusal: z.string() }),
-    z.strictObject({ type: z.literal('input_image'), image_url: DataUrl, detail: z.string().optional() }),
+    z.strictObject({ type: z.literal('refusal'), refusal: Text }),
+    z.strictObject({ type: z.literal('input_image'), image_url: DataUrl, detail: Text.optional() }),
   ]),
 );
-const id = z.string().optional();
-const status = z.string().optional();
+const id = Text.optional();
+const status = Text.optional();
 
 // An item_reference names what the provider stored: it is not among them.
 const Item = z.union([
@@ -27,63 +28,61 @@ const Item = z.union([
     type: z.literal('message').optional(),
     id,
     role: z.enum(['user', 'assistant', 'system', 'developer']),
-    content: z.union([z.string(), Parts]),
-    phase: z.string().nullish(),
+    content: z.union([Text, Parts]),
+    phase: Text.nullish(),
     status,
   }),
   z.strictObject({
     type: z.literal('function_call'),
     id,
-    call_id: z.string(),
-    name: z.string(),
-    arguments: z.string(),
+    call_id: Text,
+    name: Text,
+    arguments: Text,
     status,
   }),
   z.strictObject({
     type: z.literal('function_call_output'),
     id,
-    call_id: z.string(),
-    output: z.union([z.string(), Parts]),
+    call_id: Text,
+    output: z.union([Text, Parts]),
     status,
   }),
   z.strictObject({
     type: z.literal('reasoning'),
     id,
-    summary: z.array(z.unknown()).optional(),
-    content: z.array(z.unknown()).nullish(),
-    encrypted_content: z.string().nullish(),
+    summary: listOf(z.unknown()).optional(),
+    content: listOf(z.unknown()).nullish(),
+    encrypted_content: Text.nullish(),
     status,
   }),
 ]);
 
 const Body = z.strictObject({
-  model: z.string(),
-  input: z.union([z.string(), z.array(Item)]),
-  instructions: z.string().optional(),
+  model: Text,
+  input: z.union([Text, listOf(Item)]),
+  instructions: Text.optional(),
   // Their default is to keep every answer.
   store: z.literal(false),
-  include: z.array(z.literal('reasoning.encrypted_content')).optional(),
+  include: listOf(z.literal('reasoning.encrypted_content')).optional(),
   max_output_tokens: z.int().min(1).optional(),
-  temperature: z.number().optional(),
-  top_p: z.number().optional(),
-  tools: z
-    .array(
-      z.strictObject({
-        type: z.literal('function'),
-        name: z.string(),
-        description: z.string().optional(),
-        parameters: z.unknown(),
-        strict: z.boolean().nullish(),
-      }),
-    )
-    .optional(),
+  temperature: Amount.optional(),
+  top_p: Amount.optional(),
+  tools: listOf(
+    z.strictObject({
+      type: z.literal('function'),
+      name: Text,
+      description: Text.optional(),
+      parameters: z.unknown(),
+      strict: z.boolean().nullish(),
+    }),
+  ).optional(),
   tool_choice: z
-    .union([z.enum(['auto', 'none', 'required']), z.strictObject({ type: z.literal('function'), name: z.string() })])
+    .union([z.enum(['auto', 'none', 'required']), z.strictObject({ type: z.literal('function'), name: Text })])
     .optional(),
   parallel_tool_calls: z.boolean().optional(),
   reasoning: z.unknown().optional(),
   text: z.unknown().optional(),
-  truncation: z.string().optional(),
+  truncation: Text.optional(),
   stream: z.boolean().optional(),
 });
 

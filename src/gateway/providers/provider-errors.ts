@@ -2,11 +2,15 @@
 import { redact } from '../../observability/logger.js';
 import { GatewayError } from '../errors.js';
 import { objectIn } from './dialect.js';
+import { parseJsonText } from '../../protocol/json-limits.js';
 import { cutUtf8 } from '../../runtime/text.js';
 
 const MAX_MESSAGE_BYTES = 500;
-/** Providers repeat keys in their answers, masked in the middle. */
-const KEYS = /\b(?:sk|xai|gsk|pk|rk|key|AIza)[-_A-Za-z0-9]*[-_*.A-Za-z0-9]{8,}|\S*\*{3,}\S*/g;
+/** What is read of a message, in characters: a server can make it as long as a whole answer. */
+const MAX_READ = 8192;
+/** Providers repeat keys in their answers, whole or masked in the middle. */
+const KEY = /\b(?:sk|xai|gsk|pk|rk|key|AIza)[-_*.A-Za-z0-9]{8,}/g;
+const MASKED = /\S+/g;
 
 export interface Refusal {
   provider: string;
@@ -46,15 +50,27 @@ export function sayingOf({ text, secret }: Pick<Refusal, 'text' | 'secret'>): st
 
 /** A text of a provider in one line, cut and without anything that looks like a key. */
 export function quoted(text: string, secret: string): string {
-  const plain = secret === '' ? text : text.replaceAll(secret, '[redacted]');
-  return cutUtf8(redact(plain.replace(KEYS, '[redacted]')).replace(/\s+/g, ' ').trim(), MAX_MESSAGE_BYTES);
+  const plain = withoutSecret(text, secret).replace(KEY, '[redacted]').replace(MASKED, maskedKey);
+  return cutUtf8(redact(plain).replace(/\s+/g, ' ').trim(), MAX_MESSAGE_BYTES);
+}
+
+/** The beginning of a text, and no part of the secret that the cut would leave of it. */
+function withoutSecret(text: string, secret: string): string {
+  const head = text.slice(0, MAX_READ);
+  const plain = secret === '' ? head : head.replaceAll(secret, '[redacted]');
+  return text.length > MAX_READ ? plain.slice(0, -secret.length || undefined) : plain;
+}
+
+/** A word that is masked in the middle. */
+function maskedKey(word: string): string {
+  return word.includes('***') ? '[redacted]' : word;
 }
 
 /** All of them say `{"error": {"message": "..."}}` or a shorter form of it. */
 function messageIn(text: string): string | undefined {
   let parsed: unknown;
   try {
-    parsed = JSON.parse(text);
+    parsed = parseJsonText(text);
   } catch {
     return undefined;
   }

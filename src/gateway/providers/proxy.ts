@@ -5,6 +5,9 @@
 import type { z } from 'zod';
 import { readText } from '../../net/capped-body.js';
 import { mediaTypeOf } from '../../net/media-type.js';
+import { parseBounded } from '../../protocol/bounded-parse.js';
+import { issuePath } from '../../protocol/issues.js';
+import { JsonLimitError, parseJsonText } from '../../protocol/json-limits.js';
 import { timeoutSignal } from '../../runtime/timeout-signal.js';
 import type { Clock } from '../../runtime/clock.js';
 import { GatewayError, runEnded } from '../errors.js';
@@ -145,7 +148,7 @@ function passedOf({ target, path: whole, body, model }: ModelProxyCall): Passed 
   if (meaning === undefined) {
     throw new GatewayError(404, `the gateway passes no such call to ${provider}`, { type: 'NotPassed' });
   }
-  const parsed = api.dialect.body.safeParse(body);
+  const parsed = parseBounded(api.dialect.body, body);
   if (!parsed.success) throw notPassed(provider, parsed.error);
   const request = api.dialect.read(parsed.data, meaning);
   if (request.model !== model) {
@@ -156,8 +159,8 @@ function passedOf({ target, path: whole, body, model }: ModelProxyCall): Passed 
 
 function notPassed(provider: string, error: z.ZodError): GatewayError {
   const [issue] = error.issues;
-  const where = issue === undefined || issue.path.length === 0 ? 'the request' : issue.path.join('.');
-  const what = issue?.code === 'unrecognized_keys' ? `field ${issue.keys[0] ?? ''} of ${where}` : where;
+  const where = issue === undefined || issue.path.length === 0 ? 'the request' : issuePath(issue);
+  const what = issue?.code === 'unrecognized_keys' ? `field ${(issue.keys[0] ?? '').slice(0, 64)} of ${where}` : where;
   return new GatewayError(400, `the gateway does not pass this to ${provider}: ${what}`, { type: 'NotPassed' });
 }
 
@@ -170,7 +173,7 @@ async function passWhole({ target, inFlight, sink }: ModelProxyCall, response: P
   const text = await answerIn(response);
   const answer = parseObject(text);
   if (answer === undefined) {
-    throw modelError(`${target.provider} answered ${text.trim() === '' ? 'nothing' : 'something that is not JSON'}.`);
+    throw modelError(`${target.provider} answered ${whatIs(text)}.`);
   }
   const counts = target.api.dialect.usageOf(answer);
   // A step all the same: it is charged with the most that it can have used.
@@ -185,7 +188,10 @@ async function passStream({ target, inFlight, sink }: ModelProxyCall, response: 
   const reader = new StreamEvents();
   let state: StreamState = { complete: false };
   sink.start(response.status, response.contentType);
+  let bytes = 0;
   for await (const piece of response.body as AsyncIterable<Uint8Array>) {
+    bytes += piece.length;
+    if (bytes > MAX_ANSWER_BYTES) throw tooLarge();
     state = readAll(dialect, state, reader.read(piece));
     await sink.write(piece);
   }
@@ -200,11 +206,26 @@ function readAll(dialect: Dialect, state: StreamState, events: ReturnType<Stream
   return events.reduce((before, event) => dialect.readEvent(before, event), state);
 }
 
+/** Of an answer that cannot be used. */
+function whatIs(text: string): string {
+  if (text.trim() === '') return 'nothing';
+  try {
+    parseJsonText(text);
+  } catch (error) {
+    if (error instanceof JsonLimitError) return `JSON that ${error.message}`;
+  }
+  return 'something that is not JSON';
+}
+
 /** Rejects when the body is cut or too large. */
 async function answerIn({ body }: ProviderResponse): Promise<string> {
   const text = await readText(body, MAX_ANSWER_BYTES).catch(() => {
     throw modelError('The model broke its answer off.');
   });
-  if (text === undefined) throw modelError(`The answer of the model is larger than ${MAX_ANSWER_BYTES} bytes.`);
+  if (text === undefined) throw tooLarge();
   return text;
+}
+
+function tooLarge(): GatewayError {
+  return modelError(`The answer of the model is larger than ${MAX_ANSWER_BYTES} bytes.`);
 }

@@ -1,5 +1,6 @@
 /** The JSON of server-sent events of a model. What does not fit the form is passed over. */
 import { EventStream, type ServerSentEvent } from '../../net/event-stream.js';
+import { parseJsonText } from '../../protocol/json-limits.js';
 import type { StreamEvent } from './dialect.js';
 
 /** A longer event does not tell usage. */
@@ -23,7 +24,7 @@ function eventIn({ data }: ServerSentEvent): StreamEvent[] {
   const text = data.trim();
   if (text === '[DONE]') return ['[DONE]'];
   try {
-    const parsed: unknown = JSON.parse(text);
+    const parsed: unknown = parseJsonText(text);
     return typeof parsed === 'object' && parsed !== null ? [parsed as Record<string, unknown>] : [];
   } catch {
     return [];

@@ -1,22 +1,21 @@
 /** The part of the OpenAI chat-completions format that the scripted engine speaks, with and without streaming. */
 import { z } from 'zod';
+import { Text, listOf } from '../../protocol/sizes.js';
 
-const Part = z.object({ type: z.string(), text: z.string().optional() });
-const Content = z.union([z.string(), z.array(Part)]).nullish();
+const Part = z.object({ type: Text, text: Text.optional() });
+const Content = z.union([Text, listOf(Part)]).nullish();
 
 const ChatMessage = z.object({
   role: z.enum(['system', 'developer', 'user', 'assistant', 'tool']),
   content: Content,
-  tool_calls: z
-    .array(z.object({ id: z.string(), function: z.object({ name: z.string(), arguments: z.string() }) }))
-    .nullish(),
+  tool_calls: listOf(z.object({ id: Text, function: z.object({ name: Text, arguments: Text }) })).nullish(),
 });
 export type ChatMessage = z.output<typeof ChatMessage>;
 
 export const ChatRequest = z.object({
   model: z.string().max(128),
-  messages: z.array(ChatMessage).min(1),
-  tools: z.array(z.object({ function: z.object({ name: z.string() }) })).nullish(),
+  messages: listOf(ChatMessage).min(1),
+  tools: listOf(z.object({ function: z.object({ name: Text }) })).nullish(),
   tool_choice: z.unknown().optional(),
   stream: z.boolean().nullish(),
   stream_options: z.object({ include_usage: z.boolean().nullish() }).nullish(),

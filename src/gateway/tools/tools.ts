@@ -10,6 +10,8 @@ import {
   type GatewayToolInput,
   type GatewayToolName,
 } from '../../protocol/gateway-tools.js';
+import { parseBounded } from '../../protocol/bounded-parse.js';
+import { describeIssues } from '../../protocol/issues.js';
 import type { ToolAnswer, ToolRequest } from '../../protocol/run.js';
 import type { RunIdentity } from '../auth/run-authenticator.js';
 import { GatewayError, runEnded } from '../errors.js';
@@ -101,10 +103,9 @@ export class GatewayTools {
         `the tool ${tool.slice(0, 128)} is not there; it may be switched off for this agent, or for runs from outside`,
       );
     }
-    const input = GATEWAY_TOOLS[tool].input.safeParse(request.input);
+    const input = parseBounded(GATEWAY_TOOLS[tool].input, request.input);
     if (!input.success) {
-      const problems = input.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`);
-      return refusal(`the input does not fit the tool ${tool}: ${problems.join('; ')}`);
+      return refusal(`the input does not fit the tool ${tool}: ${describeIssues(input.error)}`);
     }
     const context = { namespace, run, served, agent, box, call: request.call };
     const asked = { run, agent, box, tool: { name: tool, family: GATEWAY_TOOLS[tool].family } };

@@ -1,8 +1,13 @@
 /** Arguments that several tools take. */
 import { z } from 'zod';
 
-export const agentIdArgument = z.string().min(1).describe('From list_agents.');
-export const runIdArgument = z.string().min(1).describe('From list_runs or send_message.');
-export const slugArgument = z.string().min(1).describe('From list_triggers.');
+/** An id or a slug, of any length that one of ours can have; what no object has is not found. */
+export const idArgument = z.string().min(1).max(512);
+/** A text whose maximum is one of bytes: the use-case says it. */
+export const textArgument = z.string().max(1024 * 1024);
+
+export const agentIdArgument = idArgument.describe('From list_agents.');
+export const runIdArgument = idArgument.describe('From list_runs or send_message.');
+export const slugArgument = idArgument.describe('From list_triggers.');
 export const waitSecondsArgument = z.number().min(0).max(600);
-export const spaceIdArgument = z.string().min(1).optional().describe('From list_spaces; optional with a single Box.');
+export const spaceIdArgument = idArgument.optional().describe('From list_spaces; optional with a single Box.');

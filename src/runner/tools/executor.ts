@@ -1,4 +1,5 @@
 /** Checks a call's input and hands it to its tool. A mistake of the model becomes a result that says what to do. */
+import { describeIssues } from '../../protocol/issues.js';
 import { TOOL_DEFINITIONS } from '../../protocol/tools-socket.js';
 import type { ToolInput, ToolName, ToolsCall } from '../../protocol/tools-socket.js';
 import type { Clock } from '../../runtime/clock.js';
@@ -70,8 +71,7 @@ export function createToolExecutor(services: ToolServices): ExecuteTool {
 function dispatch({ tool, input }: ToolsCall, context: ToolContext): Promise<ToolResult> {
   const checked = TOOL_DEFINITIONS[tool].input.safeParse(input);
   if (!checked.success) {
-    const problems = checked.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`);
-    throw new ToolFailure(`The input does not fit the tool ${tool}: ${problems.join('; ')}`);
+    throw new ToolFailure(`The input does not fit the tool ${tool}: ${describeIssues(checked.error)}`);
   }
   const execute = TOOLS[tool] as (input: unknown, context: ToolContext) => Promise<ToolResult>;
   return execute(checked.data, context);

@@ -17,6 +17,7 @@ import type { AgentTemplate, AgentTemplatePart, TemplateContent } from '../../ap
 import { isAlreadyExists, isNotFound } from '../../kube/errors.js';
 import { controllerReference } from '../../kube/owner-references.js';
 import { ContentFile } from '../../templates/snapshot.js';
+import { parseJsonText } from '../../protocol/json-limits.js';
 import type { AgentSnapshot } from '../../templates/snapshot.js';
 import type { ScopeDeps } from '../scope.js';
 import { UserError } from '../../api/user-error.js';
@@ -29,6 +30,8 @@ export type ContentRef = Pick<TemplateContent, 'content' | 'parts' | 'sha256'>;
 
 /** Inflated text: skills are stored compressed inside, so this is far above what 8 MiB hold. */
 const MAX_INFLATED_BYTES = 64 * 1024 * 1024;
+/** Twice what 50 agents with all their skills, schedules and triggers have. */
+const MAX_VALUES = 300_000;
 const deflate = promisify(gzip);
 const inflate = promisify(gunzip);
 
@@ -51,7 +54,7 @@ export async function readContent(deps: StoreDeps, template: Place, ref: Content
   const parts = await Promise.all(partNames(template.name, ref).map((name) => readPart(deps, template, name)));
   const text = (await inflate(Buffer.concat(parts), { maxOutputLength: MAX_INFLATED_BYTES })).toString();
   if (sha256(text) !== ref.sha256) throw new Error(`content ${ref.content} of template ${template.name} is damaged`);
-  return ContentFile.parse(JSON.parse(text)).agents;
+  return ContentFile.parse(parseJsonText(text, { values: MAX_VALUES })).agents;
 }
 
 async function readPart(deps: StoreDeps, { namespace }: Place, name: string): Promise<Buffer> {

@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { AgentSpec, SELF_IMPROVEMENT_FLAGS, TOOL_FAMILIES } from '../../../api/v1alpha1/agent.js';
 import { Provider } from '../../../api/v1alpha1/common.js';
+import { idArgument } from '../common-arguments.js';
 
 const flag = z.boolean().optional();
 
@@ -38,7 +39,7 @@ const orDefault = 'null = back to the default.';
 /** The fields of {@link agentFields} in an update: null stands for the default where an agent can be without a value. */
 export const agentUpdateFields = {
   name: AgentSpec.shape.name.optional().describe('Display name; the handle stays.'),
-  handle: z.string().min(1).optional().describe('Call key; a change breaks @handle elsewhere.'),
+  handle: idArgument.optional().describe('Call key; a change breaks @handle elsewhere.'),
   ...agentFields,
   description: AgentSpec.shape.description.unwrap().nullable().optional().describe('One line; null empties it.'),
   model: z.string().min(1).max(128).nullable().optional().describe(orDefault),

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { listAgents } from '../../../services/agents/agents.js';
 import { defineTool } from '../../define-tool.js';
+import { idArgument } from '../common-arguments.js';
 
 export const listAgentsTool = defineTool({
   name: 'list_agents',
@@ -9,7 +10,7 @@ export const listAgentsTool = defineTool({
     'Lists the agents of the workspace, newest first, with id, handle and status. The id is the agentId of every other tool.',
   effect: 'read',
   input: z.object({
-    spaceId: z.string().min(1).optional().describe('Only this Box.'),
+    spaceId: idArgument.optional().describe('Only this Box.'),
   }),
   handler: ({ spaceId }, { caller, services }) => ({ agents: listAgents(services.scope, caller, spaceId) }),
 });

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { sendMessage } from '../../../services/runs/runs.js';
 import { defineTool } from '../../define-tool.js';
-import { agentIdArgument, waitSecondsArgument } from '../common-arguments.js';
+import { agentIdArgument, idArgument, textArgument, waitSecondsArgument } from '../common-arguments.js';
 
 export const sendMessageTool = defineTool({
   name: 'send_message',
@@ -11,8 +11,8 @@ export const sendMessageTool = defineTool({
   effect: 'run',
   input: z.object({
     agentId: agentIdArgument,
-    message: z.string().min(1).describe('What to tell the agent, at most 128 KiB.'),
-    sessionId: z.string().min(1).optional().describe('Continues this conversation.'),
+    message: textArgument.min(1).describe('What to tell the agent, at most 128 KiB.'),
+    sessionId: idArgument.optional().describe('Continues this conversation.'),
     waitSeconds: waitSecondsArgument.default(120).describe('Seconds to wait for the end.'),
   }),
   handler: ({ agentId, message, sessionId, waitSeconds }, { caller, services, gone }) =>

@@ -1,4 +1,4 @@
 /** Arguments that several schedule tools take. */
-import { z } from 'zod';
+import { idArgument } from '../common-arguments.js';
 
-export const scheduleSlugArgument = z.string().min(1).describe('From list_schedules.');
+export const scheduleSlugArgument = idArgument.describe('From list_schedules.');

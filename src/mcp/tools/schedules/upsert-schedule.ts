@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { AgentScheduleSpec } from '../../../api/v1alpha1/agent-schedule.js';
 import { upsertSchedule } from '../../../services/schedules/schedules.js';
 import { defineTool } from '../../define-tool.js';
-import { agentIdArgument } from '../common-arguments.js';
+import { agentIdArgument, idArgument, textArgument } from '../common-arguments.js';
 
 export const upsertScheduleTool = defineTool({
   name: 'upsert_schedule',
@@ -12,10 +12,10 @@ export const upsertScheduleTool = defineTool({
   effect: 'write',
   input: z.object({
     agentId: agentIdArgument,
-    slug: z.string().min(1).optional().describe('Omit to create.'),
+    slug: idArgument.optional().describe('Omit to create.'),
     name: AgentScheduleSpec.shape.name.optional().describe('To create; the slug comes from it.'),
     description: z.string().max(1024).optional().describe('One line about the schedule.'),
-    body: z.string().min(1).optional().describe('To create: the instruction, at most 64 KiB.'),
+    body: textArgument.min(1).optional().describe('To create: the instruction, at most 64 KiB.'),
     cron: z.string().min(1).max(128).optional().describe('Five fields, for example "0 9 * * 1-5". Replaces runAt.'),
     runAt: z.string().min(1).max(40).optional().describe('ISO 8601; in timezone when it has no offset. Replaces cron.'),
     timezone: z.string().min(1).max(64).optional().describe('IANA zone, e.g. Europe/Berlin; UTC by default.'),

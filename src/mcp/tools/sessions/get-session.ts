@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { getSession } from '../../../services/sessions/sessions.js';
 import { defineTool } from '../../define-tool.js';
-import { agentIdArgument } from '../common-arguments.js';
+import { agentIdArgument, idArgument } from '../common-arguments.js';
 
 export const getSessionTool = defineTool({
   name: 'get_session',
@@ -11,7 +11,7 @@ export const getSessionTool = defineTool({
   effect: 'read',
   input: z.object({
     agentId: agentIdArgument,
-    sessionId: z.string().min(1).describe('Session id, from list_sessions or a run.'),
+    sessionId: idArgument.describe('Session id, from list_sessions or a run.'),
     limit: z.int().min(1).max(200).default(50).describe('Most messages to return.'),
     offset: z.int().min(0).default(0).describe('Messages to skip, counted from the newest.'),
   }),

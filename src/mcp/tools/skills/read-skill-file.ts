@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { readSkillFile } from '../../../services/skills/skills.js';
 import { defineTool } from '../../define-tool.js';
-import { agentIdArgument } from '../common-arguments.js';
+import { agentIdArgument, textArgument } from '../common-arguments.js';
 import { skillSlugArgument } from './skill-arguments.js';
 
 export const readSkillFileTool = defineTool({
@@ -13,7 +13,7 @@ export const readSkillFileTool = defineTool({
   input: z.object({
     agentId: agentIdArgument,
     slug: skillSlugArgument,
-    path: z.string().min(1).describe('Path of the file, as get_skill lists it.'),
+    path: textArgument.min(1).describe('Path of the file, as get_skill lists it.'),
     offset: z.int().min(0).default(0).describe('Character to begin at.'),
   }),
   handler: ({ agentId, ...file }, { caller, services }) => readSkillFile(services.scope, caller, agentId, file),

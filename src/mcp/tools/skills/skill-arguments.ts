@@ -1,4 +1,4 @@
 /** Arguments that several skill tools take. */
-import { z } from 'zod';
+import { idArgument } from '../common-arguments.js';
 
-export const skillSlugArgument = z.string().min(1).describe('From list_skills.');
+export const skillSlugArgument = idArgument.describe('From list_skills.');

@@ -2,11 +2,11 @@ import { z } from 'zod';
 import { AgentSkillSpec } from '../../../api/v1alpha1/agent-skill.js';
 import { upsertSkill } from '../../../services/skills/skills.js';
 import { defineTool } from '../../define-tool.js';
-import { agentIdArgument } from '../common-arguments.js';
+import { agentIdArgument, idArgument, textArgument } from '../common-arguments.js';
 
 const file = z.object({
-  path: z.string().min(1).describe('For example scripts/check.sh.'),
-  content: z.string().describe('At most 256 KiB.'),
+  path: textArgument.min(1).describe('For example scripts/check.sh.'),
+  content: textArgument.describe('At most 256 KiB.'),
   encoding: z.enum(['utf8', 'base64']).default('utf8').describe('base64 for files that are not text.'),
 });
 
@@ -18,12 +18,12 @@ export const upsertSkillTool = defineTool({
   effect: 'write',
   input: z.object({
     agentId: agentIdArgument,
-    slug: z.string().min(1).optional().describe('Omit to create.'),
+    slug: idArgument.optional().describe('Omit to create.'),
     name: AgentSkillSpec.shape.name.optional().describe('To create; the slug comes from it.'),
     description: AgentSkillSpec.shape.description.optional().describe('To create: what it is for and when to use it.'),
-    body: z.string().min(1).optional().describe('To create: the instructions in markdown, no front matter.'),
+    body: textArgument.min(1).optional().describe('To create: the instructions in markdown, no front matter.'),
     files: z.array(file).max(100).optional().describe('Files to add or replace; 1 MiB and 100 files a skill.'),
-    removeFiles: z.array(z.string().min(1)).max(100).optional().describe('Paths of files to remove.'),
+    removeFiles: z.array(textArgument.min(1)).max(100).optional().describe('Paths of files to remove.'),
   }),
   handler: ({ agentId, ...input }, { caller, services }) => upsertSkill(services.skills, caller, agentId, input),
 });

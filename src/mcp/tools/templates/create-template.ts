@@ -3,6 +3,7 @@ import { MAX_TEMPLATE_AGENTS } from '../../../api/v1alpha1/agent-template.js';
 import { createTemplate } from '../../../services/templates/edit.js';
 import { defineTool } from '../../define-tool.js';
 import { templateFields, templateGate } from './template-arguments.js';
+import { idArgument } from '../common-arguments.js';
 export const createTemplateTool = defineTool({
   name: 'create_template',
   title: 'Create template',
@@ -12,11 +13,7 @@ export const createTemplateTool = defineTool({
   gate: templateGate,
   input: z.object({
     ...templateFields,
-    agentIds: z
-      .array(z.string().min(1))
-      .max(MAX_TEMPLATE_AGENTS)
-      .default([])
-      .describe('Agents to capture, from list_agents.'),
+    agentIds: z.array(idArgument).max(MAX_TEMPLATE_AGENTS).default([]).describe('Agents to capture, from list_agents.'),
   }),
   handler: (input, { caller, services }) => createTemplate(services.templates, caller, input),
 });

@@ -1,16 +1,16 @@
 /** What the template tools share: the gate of spec 1.7 and arguments. */
-import { z } from 'zod';
 import { AgentTemplateSpec } from '../../../api/v1alpha1/agent-template.js';
 import { expectExpertSandbox } from '../../../services/templates/find.js';
 import type { ToolCall } from '../../define-tool.js';
+import { idArgument } from '../common-arguments.js';
 
 /** Before the arguments are looked at. */
 export function templateGate({ caller, services }: ToolCall): void {
   expectExpertSandbox(services.scope, caller);
 }
 
-export const templateIdArgument = z.string().min(1).describe('From list_templates.');
-export const templateAgentIdArgument = z.string().min(1).describe('From get_template.');
+export const templateIdArgument = idArgument.describe('From list_templates.');
+export const templateAgentIdArgument = idArgument.describe('From get_template.');
 
 const { name, description, category, tags } = AgentTemplateSpec.shape;
 

@@ -19,7 +19,7 @@ const input = z.object({
   agentId: agentIdArgument,
   slug: slugArgument,
   body: z
-    .union([z.string(), z.looseObject({})])
+    .union([z.string().max(2 * MAX_BODY_BYTES), z.looseObject({})])
     .optional()
     .describe('Payload; an object is sent as JSON; at most 1 MB.'),
   method: TriggerMethod.optional().describe('The first accepted one when omitted.'),

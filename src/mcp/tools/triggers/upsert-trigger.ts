@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import { AgentTriggerSpec, TriggerMethod } from '../../../api/v1alpha1/agent-trigger.js';
+import { AgentTriggerSpec, TRIGGER_METHODS, TriggerMethod } from '../../../api/v1alpha1/agent-trigger.js';
 import { upsertTrigger } from '../../../services/triggers/triggers.js';
 import { defineTool } from '../../define-tool.js';
-import { agentIdArgument } from '../common-arguments.js';
+import { agentIdArgument, idArgument, textArgument } from '../common-arguments.js';
 
 export const upsertTriggerTool = defineTool({
   name: 'upsert_trigger',
@@ -12,10 +12,15 @@ export const upsertTriggerTool = defineTool({
   effect: 'write',
   input: z.object({
     agentId: agentIdArgument,
-    slug: z.string().min(1).optional().describe('Omit to create.'),
+    slug: idArgument.optional().describe('Omit to create.'),
     name: AgentTriggerSpec.shape.name.optional().describe('To create; slug and URL come from it.'),
-    body: z.string().min(1).optional().describe('To create: the instruction, at most 60 KiB.'),
-    methods: z.array(TriggerMethod).min(1).optional().describe('HTTP methods that fire it; POST by default.'),
+    body: textArgument.min(1).optional().describe('To create: the instruction, at most 60 KiB.'),
+    methods: z
+      .array(TriggerMethod)
+      .min(1)
+      .max(TRIGGER_METHODS.length)
+      .optional()
+      .describe('HTTP methods that fire it; POST by default.'),
     description: z.string().max(1024).optional().describe('One line about the trigger.'),
     enabled: z.boolean().optional().describe('false makes the URL answer like a missing one.'),
   }),
