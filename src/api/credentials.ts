@@ -58,6 +58,17 @@ export function referencesOf({ url, headers, args, env }: Referring): string[] {
   return referencesIn([...(url === undefined ? [] : [url]), ...values, ...(args ?? [])]);
 }
 
+/** Whether runs of the agent may need a Secret: a connector may hold references, a server of its own says so. */
+export function usesCredentials({
+  connectors = [],
+  mcpServers = [],
+}: {
+  connectors?: readonly string[] | undefined;
+  mcpServers?: readonly Referring[] | undefined;
+}): boolean {
+  return connectors.length > 0 || mcpServers.some((server) => referencesOf(server).length > 0);
+}
+
 /** The text with its references replaced. `valueOf` gives the value of a name. */
 export function replaceReferences(text: string, valueOf: (name: string) => string): string {
   return text.replace(REFERENCE, (_whole, name: string) => valueOf(name));

@@ -45,12 +45,14 @@ export interface GatewayMemory extends Note {
 
 export function projectGatewayMemory({ metadata, spec }: AgentMemory): GatewayMemory {
   return {
-    ...identityOf(metadata),
     namespace: metadata.namespace ?? '',
+    name: metadata.name,
+    uid: metadata.uid ?? '',
     agent: spec.agent,
     text: spec.text,
     updatedAt: spec.updatedAt ?? metadata.creationTimestamp ?? '',
     untrusted: spec.untrusted === true,
+    deleting: metadata.deletionTimestamp !== undefined,
   };
 }
 

@@ -11,7 +11,7 @@ import type { InformerOptions } from '../kube/types.js';
 import { storedInputBytes } from '../run/message.js';
 import { sessionIdOf, sessionKey, sessionKeyOf } from '../run/session/key.js';
 import { sessionTitleOf } from '../run/session/title.js';
-import { agentUidOf, isTerminal } from '../run/status.js';
+import { agentUidOf, isClaimed, isTerminal } from '../run/status.js';
 import { messageCount } from '../transcript/said.js';
 import { BY_AGENT, BY_NAMESPACE, agentValues, namespaceValues, agentKey } from './indexes.js';
 import { identityOf, slimMeta } from './meta.js';
@@ -98,7 +98,7 @@ export function projectApiRun(run: AgentRun): ApiRun {
     model: status?.model,
     usage: status?.usage,
     finishedAt: status?.finishedAt,
-    claimed: status?.claim !== undefined,
+    claimed: isClaimed(run),
     pending: status?.pending,
     inputBytes: storedInputBytes(run),
     messages: messageCount(run),

@@ -1,5 +1,5 @@
 /** Projections of Agents. Old system prompts (status.revisions) are large, and nobody but people reads them. */
-import { referencesOf } from '../api/credentials.js';
+import { usesCredentials } from '../api/credentials.js';
 import { isGitOps } from '../api/gitops.js';
 import { uncountedInstallOf } from '../api/install-count.js';
 import { installMarkOf } from '../api/installing.js';
@@ -109,9 +109,11 @@ export interface GatewayAgent {
 export function projectGatewayAgent(agent: Agent): GatewayAgent {
   const { setup: _setup, paused: _paused, ...spec } = agent.spec;
   return {
-    ...identityOf(agent.metadata),
     namespace: agent.metadata.namespace ?? '',
+    name: agent.metadata.name,
+    uid: agent.metadata.uid ?? '',
     active: agent.status?.active !== false,
+    deleting: agent.metadata.deletionTimestamp !== undefined,
     installing: installMarkOf(agent.metadata) !== undefined,
     gitOps: isGitOps(agent.metadata),
     spec,
@@ -144,8 +146,7 @@ export const agentCredentialsInformer: InformerOptions<Agent, AgentCredentials> 
         resourceVersion,
         ...(deletionTimestamp === undefined ? {} : { deletionTimestamp }),
       },
-      usesCredentials:
-        (spec.connectors ?? []).length > 0 || (spec.mcpServers ?? []).some((server) => referencesOf(server).length > 0),
+      usesCredentials: usesCredentials(spec),
       presentSecrets: status?.presentSecrets ?? [],
       secretHosts: status?.secretHosts ?? [],
     };
