@@ -36,7 +36,7 @@ function jsonIn(text: string): unknown {
 export const GatewayConfig = z.object({
   releaseNamespace: z.string().min(1).describe('Namespace of the installation.'),
   podName: z.string().min(1).describe('Name of this pod.'),
-  podUid: z.string().min(1).describe('UID of this pod: runs are pinned to it.'),
+  podUid: z.string().min(1).describe('UID of this pod: the claim of a run names it as the owner.'),
   podIp: z.string().min(1).describe('Address of this pod: runners call it directly.'),
   tlsSecretName: z
     .string()

@@ -39,10 +39,10 @@ export async function orMissing<T>(found: Promise<T>): Promise<T | undefined> {
 }
 
 /** 421: another gateway pod serves the run. */
-export function misdirected(pin: Omit<Misdirected, 'error'>): GatewayError {
-  return new GatewayError(421, `another gateway pod serves this run: call ${pin.gatewayAddress}`, {
+export function misdirected(owner: Omit<Misdirected, 'error'>): GatewayError {
+  return new GatewayError(421, `another gateway pod serves this run: call ${owner.gatewayAddress}`, {
     type: 'Misdirected',
-    fields: { ...pin },
+    fields: { ...owner },
   });
 }
 

@@ -28,10 +28,10 @@ import { McpCalls, type McpCallsOptions } from './mcp/mcp-calls.js';
 import { McpProxy } from './mcp/proxy.js';
 import type { GatewayMetrics } from './metrics.js';
 import { ModelCalls } from './models/model-calls.js';
-import { ClaimInputs } from './runs/claim-inputs.js';
+import { RunInputs } from './runs/run-inputs.js';
 import { Claims } from './runs/claims.js';
 import { RunFinisher } from './runs/finishes.js';
-import { Pinning, type GatewaySelf } from './runs/ownership.js';
+import { Ownership, type GatewaySelf } from './runs/ownership.js';
 import { Progress } from './runs/progress.js';
 import { Reports } from './runs/reports.js';
 import { RunStore } from './runs/run-store.js';
@@ -72,13 +72,13 @@ export function createGateway(deps: GatewayDeps): Gateway {
   const lock = new KeyedLock();
   const reviews = new TokenReviewer({ api, clock, metrics });
   const authenticator = new RunAuthenticator({ api, clock, reviews, ...caches });
-  const pinning = new Pinning({ self, clock, store, served, gateways: caches.gateways, metrics, log });
+  const ownership = new Ownership({ self, clock, store, served, gateways: caches.gateways, metrics, log });
   const budgets = new RunBudgets({ clock, store });
   const notes = new NoteStore({ api, cache: caches.notes, clock });
   const abilities = new AbilitiesReader({ notes, skills: caches.skills });
   const { agents, boxes } = caches;
-  const inputs = new ClaimInputs({ api, store, agents, boxes, clock, archive: deps.archive });
-  const shared = { clock, store, served, pinning, metrics };
+  const inputs = new RunInputs({ api, store, agents, boxes, clock, archive: deps.archive });
+  const shared = { clock, store, served, ownership, metrics };
   const mcp = createMcp(deps, { ...shared, boxes: inputs });
   const finisher = new RunFinisher({ ...shared, api, lock, log });
   const handler = new GatewayHandler({
@@ -134,7 +134,7 @@ function backlogOf({ caches: { runs }, maxFinishedRuns, clock }: GatewayDeps): O
 /** Connections of runs to MCP servers. */
 function createMcp(
   { api, caches, clock, web }: Pick<GatewayDeps, 'api' | 'caches' | 'clock' | 'web'>,
-  shared: Pick<McpCallsOptions, 'store' | 'pinning' | 'boxes' | 'metrics'>,
+  shared: Pick<McpCallsOptions, 'store' | 'ownership' | 'boxes' | 'metrics'>,
 ): { calls: McpCalls; claims: ClaimServers } {
   const { agents, connectors } = caches;
   const secrets = new AgentSecrets(api);

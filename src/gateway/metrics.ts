@@ -61,7 +61,7 @@ export function createGatewayMetrics(registry: Registry): GatewayMetrics {
     trackServed: (count) =>
       void new Gauge({
         name: 'boxwright_gateway_runs_served',
-        help: 'Runs pinned to this pod.',
+        help: 'Runs that this pod owns.',
         registers: [registry],
         collect() {
           this.set(count());

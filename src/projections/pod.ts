@@ -141,7 +141,7 @@ export interface PeerPod {
   uid: string;
   /** Undefined while the pod has none. */
   ip: string | undefined;
-  /** Ready and not being deleted: it takes traffic, and can serve the runs that are pinned to it. */
+  /** Ready and not being deleted: it takes traffic, and can serve the runs that it owns. */
   serving: boolean;
 }
 

@@ -122,7 +122,7 @@ export type Abilities = z.output<typeof Abilities>;
 /** The whole input of a run: it travels here, not in env or a ConfigMap. */
 export const ClaimAnswer = z.object({
   protocol: z.literal(PROTOCOL_VERSION),
-  /** The pin: later calls name it; a gateway with an older epoch must not serve. */
+  /** The fencing token of the gateway that owns the run: later calls name it; one with an older token must not serve. */
   epoch: z.int(),
   /** host:port of the gateway pod that serves this run; TLS verifies the Service's name on it. */
   gatewayAddress: Name,

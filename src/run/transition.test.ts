@@ -27,7 +27,7 @@ const CHARGED = { steps: 1, inputTokens: 150, outputTokens: 50, totalTokens: 200
 const BUDGET = { at: NOW, granted: { tokens: 1_000 } };
 const TRANSCRIPT = { state: 'full' as const, chunks: 1, bytes: 10 };
 const GONE = { state: 'expired' as const, chunks: 0, bytes: 0 };
-const WORK = { epoch: 1, usage: usageOf(200), transcript: TRANSCRIPT };
+const WORK = { fencingToken: 1, usage: usageOf(200), transcript: TRANSCRIPT };
 
 function after(run: AgentRun, ...events: StatusEvent[]): AgentRun {
   return events.reduce((one, event) => {
@@ -86,7 +86,7 @@ const accepted: AgentRun = {
 const queued = after(accepted, QUEUED);
 const working = after(accepted, CLAIMED, {
   type: 'progressed',
-  work: { epoch: 1, usage: usageOf(100), openCall: OPEN_CALL },
+  work: { fencingToken: 1, usage: usageOf(100), openCall: OPEN_CALL },
 });
 
 const STATES = {
@@ -262,7 +262,7 @@ describe('usage', () => {
   });
 
   test('with a call still open at the last word is charged with it', () => {
-    const work = { epoch: 1, usage: usageOf(100), openCall: OPEN_CALL };
+    const work = { fencingToken: 1, usage: usageOf(100), openCall: OPEN_CALL };
     const { status } = after(STATES.ended, { type: 'usage-closed', work });
     expect(status).toMatchObject({ usage: CHARGED, usageFinal: true });
     expect(status).not.toHaveProperty('openCall');

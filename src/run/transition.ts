@@ -21,7 +21,7 @@ type Transcript = NonNullable<RunStatus['transcript']>;
 
 /** What the gateway that owns a run knows of it, under the fencing token of its ownership. */
 export interface Work {
-  epoch: number;
+  fencingToken: number;
   usage: RunUsage;
   /** A model call that is not answered yet. */
   openCall?: OpenCall | undefined;
@@ -177,8 +177,8 @@ function takenOver(run: AgentRun, { from, by }: EventOf<'taken-over'>): RunStatu
 }
 
 /** What an owner knows counts only as long as it is the owner. A call in flight stands in the status until it is counted. */
-function withWork(run: AgentRun, { epoch, usage, openCall, transcript }: Work): RunStatus | undefined {
-  if (run.status?.claim?.epoch !== epoch) return undefined;
+function withWork(run: AgentRun, { fencingToken, usage, openCall, transcript }: Work): RunStatus | undefined {
+  if (run.status?.claim?.epoch !== fencingToken) return undefined;
   const { openCall: _counted, ...rest } = run.status;
   return {
     ...rest,

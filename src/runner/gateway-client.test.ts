@@ -134,11 +134,11 @@ test('an abort ends a wait and a request at once, with its reason', async () => 
   await expect(sending).rejects.toThrow('cancelled');
 });
 
-describe('the pin', () => {
-  test('is asked first, with its epoch', async () => {
+describe('the owner', () => {
+  test('is asked first, with its fencing token', async () => {
     const [service, pod] = [await gateway(), await gateway()];
     const { made, send } = client(service.url);
-    made.pin(pod.address, 4);
+    made.ownedBy(pod.address, 4);
     await send();
     expect(service.calls).toEqual([]);
     expect(pod.calls[0]?.body).toEqual({ epoch: 4, events: [] });
@@ -147,7 +147,7 @@ describe('the pin', () => {
   test('that cannot be reached is left for the Service', async () => {
     const service = await gateway();
     const { made, send, delays } = client(service.url);
-    made.pin(await deadAddress(), 1);
+    made.ownedBy(await deadAddress(), 1);
     expect((await send()).status).toBe(200);
     expect(delays).toEqual([1000]);
     // The pod behind the Service took the run over: the old address is not tried again.
@@ -160,17 +160,17 @@ describe('the pin', () => {
     const service = await gateway({ refuse: (_call, count) => (count <= 2 ? { status: 503 } : undefined) });
     const pod = await gateway({ refuse: () => ({ status: 503 }) });
     const { made, send } = client(service.url);
-    made.pin(pod.address, 1);
+    made.ownedBy(pod.address, 1);
     await send();
     expect([pod.calls.length, service.calls.length]).toEqual([3, 3]);
   });
 
-  test('moves with 421, at once and with the new epoch', async () => {
+  test('moves with 421, at once and with the new fencing token', async () => {
     const next = await gateway();
     const body = { error: 'elsewhere', gatewayAddress: next.address, epoch: 7 };
     const old = await gateway({ refuse: () => ({ status: 421, body }) });
     const { made, send, delays } = client(old.url);
-    made.pin(old.address, 6);
+    made.ownedBy(old.address, 6);
     await send();
     await send();
     expect(delays).toEqual([]);
@@ -217,7 +217,7 @@ describe('a request that must not be repeated', () => {
   test('is sent again while nobody took it: no connection, or a gateway that says so', async () => {
     const one = await gateway({ refuse: (_call, count) => (count === 1 ? { status: 503 } : undefined) });
     const { made, send } = client(one.url);
-    made.pin(await deadAddress(), 1);
+    made.ownedBy(await deadAddress(), 1);
     expect((await send({ once: true })).status).toBe(200);
     expect(one.calls).toHaveLength(2);
   });

@@ -1,7 +1,7 @@
 /**
  * HTTP to the gateway: which of its pods to ask, TLS, the token, and trying again. Knows no run and no message.
  *
- * After the claim one gateway pod serves the run (the pin). A pod that cannot be reached is asked in turn with the
+ * After the claim one gateway pod serves the run (its owner). A pod that cannot be reached is asked in turn with the
  * Service, behind which another pod takes the run over; 421 names the pod that has it now.
  */
 import { Agent as HttpAgent, request as httpRequest } from 'node:http';
@@ -47,8 +47,8 @@ export interface GatewayRequest {
   headers?: Readonly<Record<string, string>>;
   /** True: what may have reached a gateway is not sent again, whatever became of it. */
   once?: boolean;
-  /** JSON. The epoch changes when another pod takes the run over, so the body is made for each attempt. */
-  body: (epoch: number) => string;
+  /** JSON. The fencing token changes when another pod takes the run over, so the body is made for each attempt. */
+  body: (fencingToken: number) => string;
   /** Ends waiting and sending; `send` then rejects with its reason. */
   signal: AbortSignal;
   /** Statuses to try again besides 429 and 503. */
@@ -82,10 +82,10 @@ interface Attempt {
 export class GatewayClient {
   readonly #options: GatewayClientOptions;
   readonly #agent: HttpAgent | HttpsAgent;
-  #pinned: string | undefined;
-  #epoch = 0;
-  /** Whether the next attempt asks the Service although there is a pin. */
-  #avoidPin = false;
+  #owner: string | undefined;
+  #fencingToken = 0;
+  /** Whether the next attempt asks the Service although the owner is known. */
+  #avoidOwner = false;
 
   constructor(options: GatewayClientOptions) {
     this.#options = options;
@@ -96,16 +96,16 @@ export class GatewayClient {
         : new HttpAgent(pool);
   }
 
-  /** Later requests go to this gateway pod first and name this epoch. */
-  pin(address: string, epoch: number): void {
-    this.#pinned = address;
-    this.#avoidPin = false;
-    this.#epoch = epoch;
+  /** Later requests go to the gateway pod that owns the run first, and name its fencing token. */
+  ownedBy(address: string, fencingToken: number): void {
+    this.#owner = address;
+    this.#avoidOwner = false;
+    this.#fencingToken = fencingToken;
   }
 
-  /** A gateway answered with this epoch; a newer one is named from now on. */
-  sawEpoch(epoch: number): void {
-    this.#epoch = Math.max(this.#epoch, epoch);
+  /** A gateway answered with this fencing token; a newer one is named from now on. */
+  sawFencingToken(fencingToken: number): void {
+    this.#fencingToken = Math.max(this.#fencingToken, fencingToken);
   }
 
   /** Posts JSON until an answer counts. Throws {@link GatewayUnreachable}, or the reason of the signal. */
@@ -148,7 +148,7 @@ export class GatewayClient {
   #follow(body: string): boolean {
     const parsed = Misdirected.safeParse(parseJson(body));
     if (!parsed.success) return false;
-    this.pin(parsed.data.gatewayAddress, parsed.data.epoch);
+    this.ownedBy(parsed.data.gatewayAddress, parsed.data.epoch);
     return true;
   }
 
@@ -161,20 +161,20 @@ export class GatewayClient {
   }
 
   async #attempt(request: GatewayRequest): Promise<Attempt> {
-    const usePin = this.#pinned !== undefined && !this.#avoidPin;
-    const target = usePin ? `${this.#options.url.protocol}//${this.#pinned}` : this.#options.url.origin;
+    const useOwner = this.#owner !== undefined && !this.#avoidOwner;
+    const target = useOwner ? `${this.#options.url.protocol}//${this.#owner}` : this.#options.url.origin;
     const timeout = new AbortController();
     const cancelTimeout = this.#options.clock.after(request.attemptMs, () => timeout.abort());
     const progress = { connected: false };
     try {
       const reply = await this.#post(new URL(request.path, target), request, { timeout: timeout.signal, progress });
-      // A pod that is pinned but drains answers 503: the Service knows one that is ready.
-      this.#avoidPin = usePin && reply.status === 503;
-      // Served by a pod behind the Service: it took the run over, and the old pin is history.
-      if (!usePin && reply.status === 200) this.#pinned = undefined;
+      // An owner that drains answers 503: the Service knows one that is ready.
+      this.#avoidOwner = useOwner && reply.status === 503;
+      // Served by a pod behind the Service: it took the run over, and the old owner is history.
+      if (!useOwner && reply.status === 200) this.#owner = undefined;
       return { reply };
     } catch (error) {
-      this.#avoidPin = usePin;
+      this.#avoidOwner = useOwner;
       return { failure: timeout.signal.aborted ? 'timeout' : errorKind(error), uncertain: progress.connected };
     } finally {
       cancelTimeout();
@@ -187,7 +187,7 @@ export class GatewayClient {
     { timeout, progress }: { timeout: AbortSignal; progress: { connected: boolean } },
   ): Promise<NonNullable<Attempt['reply']>> {
     const token = (await this.#options.readToken()).trim();
-    const body = Buffer.from(request.body(this.#epoch), 'utf8');
+    const body = Buffer.from(request.body(this.#fencingToken), 'utf8');
     const send = url.protocol === 'https:' ? httpsRequest : httpRequest;
     return new Promise((resolve, reject) => {
       const outgoing = send(url, {

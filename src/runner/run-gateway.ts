@@ -81,13 +81,13 @@ export function createRunGateway(client: GatewayClient, identity: RunIdentity, c
         hasBrowser: identity.hasBrowser,
       };
       const answer = ClaimAnswer.parse(await report('claim', () => request)(signal, giveUpAt));
-      client.pin(answer.gatewayAddress, answer.epoch);
+      client.ownedBy(answer.gatewayAddress, answer.epoch);
       return answer;
     },
     async events(events, signal, giveUpAt) {
       const request = (epoch: number): EventsRequest => ({ epoch, events: [...events] });
       const answer = EventsAnswer.parse(await report('events', request)(signal, giveUpAt));
-      client.sawEpoch(answer.epoch);
+      client.sawFencingToken(answer.epoch);
       return answer;
     },
     async tool(content, signal, giveUpAt) {

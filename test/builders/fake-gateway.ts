@@ -1,6 +1,6 @@
 /**
  * A gateway pod on loopback as a runner sees it: claim, events, finish and the model's path. It acknowledges everything,
- * serves with the epoch of its claim, and does as a test says before it does that.
+ * serves with the fencing token of its claim, and does as a test says before it does that.
  */
 import { createServer as createHttpServer } from 'node:http';
 import type { IncomingMessage, ServerResponse } from 'node:http';

@@ -21,7 +21,7 @@ beforeAll(async () => {
 afterAll(() => gateway.close());
 
 /** One request to the pod's address; gives the status, or why there was none. */
-async function ask(options: { ca: string; serverName: string; pinned?: boolean }): Promise<string> {
+async function ask(options: { ca: string; serverName: string; owned?: boolean }): Promise<string> {
   const clock = new FakeClock();
   const client = new GatewayClient({
     url: new URL(gateway.url),
@@ -32,7 +32,7 @@ async function ask(options: { ca: string; serverName: string; pinned?: boolean }
     random: () => 0.5,
     log: createRunnerLog('runner', clock, () => undefined),
   });
-  if (options.pinned === true) client.pin(gateway.address, 1);
+  if (options.owned === true) client.ownedBy(gateway.address, 1);
   try {
     const reply = await client.send({
       path: '/internal/v1/runs/bw-b/helper-1/events',
@@ -52,7 +52,7 @@ async function ask(options: { ca: string; serverName: string; pinned?: boolean }
 
 test('our CA and the name of the Service are accepted, on the address of a pod too', async () => {
   expect(await ask({ ca, serverName: NAME })).toBe('200');
-  expect(await ask({ ca, serverName: NAME, pinned: true })).toBe('200');
+  expect(await ask({ ca, serverName: NAME, owned: true })).toBe('200');
   expect(await ask({ ca: `${otherCa}\n${ca}`, serverName: NAME })).toBe('200');
 });
 

@@ -39,7 +39,7 @@ function setUp(budget: RunBudget | undefined) {
   const clock = new FakeClock();
   const served = {
     ref: { namespace: 'bw-lab', name: 'r' },
-    epoch: 1,
+    fencingToken: 1,
     usage: { ...NO_USAGE, totalTokens: 3_000, costUsd: '0.003000' },
   } as unknown as ServedRun;
   return { state, clock, served, budgets: new RunBudgets({ clock, store }) };

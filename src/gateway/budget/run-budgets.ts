@@ -85,7 +85,7 @@ export class RunBudgets {
       wanted,
     }));
     // This write was decided on the newest version: a return that is not in it never comes.
-    if (asked.status?.claim?.epoch === served.epoch) delete served.returning;
+    if (asked.status?.claim?.epoch === served.fencingToken) delete served.returning;
     let budget = budgetIn(asked);
     while (!isAnswered(budget, wanted) && clock.monotonic() < giveUpAt) {
       await sleep(clock, LOOK_MS, signal);

@@ -13,8 +13,8 @@ import type { RunIdentity } from '../auth/run-authenticator.js';
 import { GatewayError } from '../errors.js';
 import type { CallResult, GatewayMetrics } from '../metrics.js';
 import type { AnswerSink } from '../models/answer-sink.js';
-import type { ClaimInputs } from '../runs/claim-inputs.js';
-import type { Pinning } from '../runs/ownership.js';
+import type { RunInputs } from '../runs/run-inputs.js';
+import type { Ownership } from '../runs/ownership.js';
 import type { RunStore } from '../runs/run-store.js';
 import type { ServedRun } from '../runs/served-runs.js';
 import { NO_SECRET, SecretRefusal, type AgentSecrets } from './agent-secret.js';
@@ -34,8 +34,8 @@ const OWN_HEADERS =
 
 export interface McpCallsOptions {
   store: RunStore;
-  pinning: Pick<Pinning, 'resolve'>;
-  boxes: Pick<ClaimInputs, 'boxOf'>;
+  ownership: Pick<Ownership, 'resolve'>;
+  boxes: Pick<RunInputs, 'boxOf'>;
   agents: Pick<Cache<GatewayAgent>, 'get'>;
   connectors: Pick<Cache<GatewayConnector>, 'get'>;
   secrets: Pick<AgentSecrets, 'forHost'>;
@@ -65,7 +65,7 @@ export class McpCalls {
 
   /** Writes the answer to the sink. Rejects with 400, 403 (not approved), 404, 409, 410, 421, 429, 502 or 503. */
   async call(call: McpCall, sink: AnswerSink): Promise<void> {
-    const served = await this.#options.pinning.resolve(call.identity);
+    const served = await this.#options.ownership.resolve(call.identity);
     const run = await this.#options.store.find(served.ref);
     const agent = agentOf(run, this.#options.agents);
     const server = agent === undefined ? undefined : this.#serverOf(agent, call.server);

@@ -10,9 +10,9 @@ import type { RunIdentity } from '../auth/run-authenticator.js';
 import type { Ask, RunBudgets } from '../budget/run-budgets.js';
 import { GatewayError, tryAgain } from '../errors.js';
 import type { CallResult, GatewayMetrics } from '../metrics.js';
-import type { ClaimInputs } from '../runs/claim-inputs.js';
+import type { RunInputs } from '../runs/run-inputs.js';
 import { stepLimitOf } from '../runs/claim-answer.js';
-import type { Pinning } from '../runs/ownership.js';
+import type { Ownership } from '../runs/ownership.js';
 import type { RunStore } from '../runs/run-store.js';
 import type { ServedRun } from '../runs/served-runs.js';
 import type { ModelProxy } from '../providers/proxy.js';
@@ -29,8 +29,8 @@ const OWN_PROVIDER = 'boxwright';
 export interface ModelCallsOptions {
   clock: Clock;
   store: RunStore;
-  pinning: Pick<Pinning, 'resolve'>;
-  boxes: Pick<ClaimInputs, 'boxOf'>;
+  ownership: Pick<Ownership, 'resolve'>;
+  boxes: Pick<RunInputs, 'boxOf'>;
   agents: Pick<Cache<GatewayAgent>, 'get'>;
   targets: Pick<Targets, 'of'>;
   proxy: Pick<ModelProxy, 'call'>;
@@ -62,7 +62,7 @@ export class ModelCalls {
    * 404, 409, 410, 421 or 429.
    */
   async call(call: ModelCall, sink: AnswerSink): Promise<void> {
-    const served = await this.#options.pinning.resolve(call.identity);
+    const served = await this.#options.ownership.resolve(call.identity);
     const run = await this.#options.store.find(served.ref);
     const result = { value: 'refused' as CallResult };
     try {
@@ -75,7 +75,7 @@ export class ModelCalls {
       // Cut, but not because of the run: another pod took it over, and there the call may be tried again.
       const cut = error instanceof GatewayError && error.type === 'RunEnded';
       const { claim } = (cut ? await this.#options.store.find(served.ref) : undefined)?.status ?? {};
-      if (claim !== undefined && claim.epoch > served.epoch)
+      if (claim !== undefined && claim.epoch > served.fencingToken)
         throw tryAgain('another gateway pod serves the run now', 1);
       throw error;
     } finally {

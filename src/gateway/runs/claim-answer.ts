@@ -4,7 +4,7 @@ import type { AgentRun } from '../../api/v1alpha1/agent-run.js';
 import { PROTOCOL_VERSION, type ClaimAnswer } from '../../protocol/run.js';
 import { defaultModelOf, findModel } from '../../models/catalog.js';
 import { isProvider, PROVIDER_APIS } from '../providers/providers.js';
-import type { ClaimInput } from './claim-inputs.js';
+import type { RunInput } from './run-inputs.js';
 import { sessionIdOf } from '../../run/session/key.js';
 import type { GatewayAgent } from '../../projections/agent.js';
 import type { GatewayBox } from '../../projections/box.js';
@@ -44,7 +44,7 @@ export function basePathOf(provider: string): string {
 }
 
 /** Everything that the runner needs. `run` is the claimed run. */
-export function answerOf(run: AgentRun, input: ClaimInput): ClaimAnswer {
+export function answerOf(run: AgentRun, input: RunInput): ClaimAnswer {
   const { agent, box } = input;
   const claim = run.status?.claim;
   if (claim === undefined) throw new Error(`run ${run.metadata.name} is not claimed`);

@@ -15,9 +15,9 @@ import type { ClaimServers } from '../mcp/claim-servers.js';
 import type { GatewayMetrics } from '../metrics.js';
 import { isCancelRequested } from './reports.js';
 import { answerOf, modelOf } from './claim-answer.js';
-import { RunRefusedError, type ClaimInput, type ClaimInputs } from './claim-inputs.js';
+import { RunRefusedError, type RunInput, type RunInputs } from './run-inputs.js';
 import type { RunFinisher } from './finishes.js';
-import type { GatewaySelf, Pinning } from './ownership.js';
+import type { GatewaySelf, Ownership } from './ownership.js';
 import type { RunStore } from './run-store.js';
 import type { ServedRuns } from './served-runs.js';
 
@@ -26,8 +26,8 @@ export interface ClaimsOptions {
   clock: Clock;
   store: RunStore;
   served: ServedRuns;
-  pinning: Pick<Pinning, 'resolve'>;
-  inputs: Pick<ClaimInputs, 'gather'>;
+  ownership: Pick<Ownership, 'resolve'>;
+  inputs: Pick<RunInputs, 'gather'>;
   finisher: Pick<RunFinisher, 'refuse'>;
   abilities: Pick<AbilitiesReader, 'of'>;
   mcpServers: Pick<ClaimServers, 'of'>;
@@ -49,21 +49,22 @@ export class Claims {
     const ref = { namespace: identity.namespace, name: identity.runName };
     const known = await store.find(ref);
     if (known.status?.claim === undefined) expectClaimable(known);
-    else await this.#options.pinning.resolve(identity);
+    else await this.#options.ownership.resolve(identity);
     const input = await this.#inputOf(known, identity);
     // Before the claim: a Secret that cannot be read now must not leave a claimed run behind.
     const mcp = await this.#options.mcpServers.of(input.agent);
     const claimedNow =
-      known.status?.claim === undefined && (await this.#pin(identity, { ...input, hasBrowser: request.hasBrowser }));
-    const served = await this.#options.pinning.resolve(identity);
+      known.status?.claim === undefined &&
+      (await this.#takeOwnership(identity, { ...input, hasBrowser: request.hasBrowser }));
+    const served = await this.#options.ownership.resolve(identity);
     if (claimedNow) this.#options.served.startLog(served);
     const run = await store.find(ref);
     const abilities = this.#options.abilities.of(run, input.agent, input.box);
     return { ...answerOf(run, input), abilities, ...mcp };
   }
 
-  /** True when this call claimed the run; otherwise somebody else did meanwhile, and the pin says who. */
-  async #pin(identity: RunIdentity, input: ClaimInput & Pick<ClaimRequest, 'hasBrowser'>): Promise<boolean> {
+  /** True when this call claimed the run; otherwise somebody else did meanwhile, and the claim says who. */
+  async #takeOwnership(identity: RunIdentity, input: RunInput & Pick<ClaimRequest, 'hasBrowser'>): Promise<boolean> {
     const { store, self, clock, metrics } = this.#options;
     const ref = { namespace: identity.namespace, name: identity.runName };
     const { isWritten } = await store.update(ref, (run) => {
@@ -86,7 +87,7 @@ export class Claims {
     return isWritten;
   }
 
-  async #inputOf(run: AgentRun, identity: RunIdentity): Promise<ClaimInput> {
+  async #inputOf(run: AgentRun, identity: RunIdentity): Promise<RunInput> {
     try {
       return await this.#options.inputs.gather(run, identity.previousRun);
     } catch (error) {

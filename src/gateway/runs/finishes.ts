@@ -20,7 +20,7 @@ import { GatewayError, runEnded, tryAgain } from '../errors.js';
 import type { KeyedLock } from '../keyed-lock.js';
 import type { GatewayMetrics } from '../metrics.js';
 import { pendingRecordOf } from '../../run/pending.js';
-import type { Pinning } from './ownership.js';
+import type { Ownership } from './ownership.js';
 import type { RunStore } from './run-store.js';
 import { logFields, workOf, type ServedRun, type ServedRuns } from './served-runs.js';
 import { cutUtf8 } from '../../runtime/text.js';
@@ -30,7 +30,7 @@ export interface RunFinisherOptions {
   clock: Clock;
   store: RunStore;
   served: ServedRuns;
-  pinning: Pick<Pinning, 'resolve'>;
+  ownership: Pick<Ownership, 'resolve'>;
   lock: KeyedLock;
   metrics: Pick<GatewayMetrics, 'finished' | 'reported'>;
   log: Logger;
@@ -51,7 +51,7 @@ export class RunFinisher {
     const ref = { namespace: identity.namespace, name: identity.runName };
     const known = endedFor(await this.#options.store.find(ref), identity);
     if (known !== undefined) return known;
-    const served = await this.#options.pinning.resolve(identity, request.epoch);
+    const served = await this.#options.ownership.resolve(identity, request.epoch);
     return this.#options.lock.run(served.uid, async () => {
       // The same finish may have come twice, and the first one was in work.
       const ended = endedFor(await this.#options.store.find(ref), identity);

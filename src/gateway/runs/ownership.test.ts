@@ -2,7 +2,7 @@ import { readTranscript } from '../../transcript/chunk-store.js';
 import { assistantMessage, toolEvent, userMessage } from '../../../test/builders/run-events.js';
 import { GatewayWorld, type GatewayPod } from '../../../test/builders/gateway-world.js';
 
-async function pinnedToFirst() {
+async function ownedByFirst() {
   const world = new GatewayWorld();
   const [one, two] = [world.startGateway(), world.startGateway()];
   const pod = world.addRun('helper-1');
@@ -15,7 +15,7 @@ const HELLO = { model: 'scripted', messages: [{ role: 'user', content: 'hello' }
 test.each(['claim', 'events', 'finish', 'chat'] as const)(
   'another gateway pod answers %s with 421 and the address',
   async (call) => {
-    const { world, two, pod } = await pinnedToFirst();
+    const { world, two, pod } = await ownedByFirst();
     world.api.clearRecords();
 
     const replies = {
@@ -44,8 +44,8 @@ test.each(['claim', 'events', 'finish', 'chat'] as const)(
 test.each([
   ['gone', (world: GatewayWorld, one: GatewayPod) => world.removeGatewayPod(one.name)],
   ['unready', (world: GatewayWorld, one: GatewayPod) => world.setGatewayPod(one.name, one.uid, false)],
-])('when the pinned pod is %s, another takes over with the next epoch', async (_name, lose) => {
-  const { world, one, two, pod } = await pinnedToFirst();
+])('when the owner is %s, another takes over with the next fencing token', async (_name, lose) => {
+  const { world, one, two, pod } = await ownedByFirst();
   lose(world, one);
   world.api.clearRecords();
 
@@ -66,7 +66,7 @@ test.each([
 });
 
 test('the pod that lost a run sends its callers to the new one', async () => {
-  const { world, one, two, pod } = await pinnedToFirst();
+  const { world, one, two, pod } = await ownedByFirst();
   world.setGatewayPod(one.name, one.uid, false);
   await world.call(two, pod, 'events', { epoch: 1, events: [] });
 
@@ -76,7 +76,7 @@ test('the pod that lost a run sends its callers to the new one', async () => {
 });
 
 test('two pods that take over at once: one does, the other names it', async () => {
-  const { world, one, two, pod } = await pinnedToFirst();
+  const { world, one, two, pod } = await ownedByFirst();
   const three = world.startGateway();
   world.removeGatewayPod(one.name);
 
@@ -89,7 +89,7 @@ test('two pods that take over at once: one does, the other names it', async () =
 });
 
 test('a take-over continues transcript, sequence and usage where the other stopped', async () => {
-  const { world, one, two, pod } = await pinnedToFirst();
+  const { world, one, two, pod } = await ownedByFirst();
   const events = [userMessage(1, 'hello'), toolEvent(2), toolEvent(3), assistantMessage(4, 'done')];
   await world.chat(one, pod, HELLO);
   await world.clock.advance(5_000);
@@ -108,8 +108,8 @@ test('a take-over continues transcript, sequence and usage where the other stopp
   expect(await readTranscript(world.api, world.run('helper-1'))).toEqual({ events, state: 'full' });
 });
 
-test('a pod with an old epoch that still writes a chunk loses nothing and doubles nothing', async () => {
-  const { world, one, two, pod } = await pinnedToFirst();
+test('a former owner that still writes a chunk loses nothing and doubles nothing', async () => {
+  const { world, one, two, pod } = await ownedByFirst();
   const events = [userMessage(1, 'hello'), toolEvent(2), toolEvent(3)];
   world.setGatewayPod(one.name, one.uid, false);
   await world.call(two, pod, 'events', { epoch: 1, events: [] });
@@ -127,7 +127,7 @@ test('a pod with an old epoch that still writes a chunk loses nothing and double
 });
 
 test('a container that starts again in the same pod goes on with its runs', async () => {
-  const { world, one, pod } = await pinnedToFirst();
+  const { world, one, pod } = await ownedByFirst();
   await world.call(one, pod, 'events', { epoch: 1, events: [userMessage(1, 'hello')] });
   const restarted = world.startProcess(one.name, one.uid, one.address);
   expect(restarted.gateway.served.size).toBe(1);
@@ -142,7 +142,7 @@ test('a container that starts again in the same pod goes on with its runs', asyn
 });
 
 test('a pod that stops answers 503, so that its runs go to another one', async () => {
-  const { world, one, pod } = await pinnedToFirst();
+  const { world, one, pod } = await ownedByFirst();
   one.drain();
 
   expect(await world.call(one, pod, 'events', { epoch: 1, events: [] })).toMatchObject({

@@ -1,6 +1,7 @@
 /**
  * Which gateway pod serves a run: the one in its claim. Others send the caller there, unless that pod
- * is gone, unready or being deleted; then one of them takes over by compare-and-swap with the next epoch.
+ * is gone, unready or being deleted; then one of them takes over by compare-and-swap with the next
+ * fencing token (`claim.epoch`).
  * See docs/architecture.md#run-reports-and-ownership.
  */
 import { isTerminal } from '../../run/status.js';
@@ -22,7 +23,7 @@ export interface GatewaySelf {
   gatewayAddress: string;
 }
 
-export interface PinningOptions {
+export interface OwnershipOptions {
   self: GatewaySelf;
   clock: Clock;
   store: RunStore;
@@ -33,30 +34,30 @@ export interface PinningOptions {
   log: Logger;
 }
 
-export class Pinning {
-  readonly #options: PinningOptions;
+export class Ownership {
+  readonly #options: OwnershipOptions;
 
-  constructor(options: PinningOptions) {
+  constructor(options: OwnershipOptions) {
     this.#options = options;
   }
 
   /**
-   * The run, served by this pod. `epoch` is what the caller was told last. Rejects with 409 (not claimed, or claimed by
+   * The run, served by this pod. `toldToken` is the fencing token that the caller was told last. Rejects with 409 (not claimed, or claimed by
    * another pod), 410 (ended), 421 (another gateway pod serves it).
    */
-  async resolve(identity: RunIdentity, epoch = 0): Promise<ServedRun> {
-    const served = await this.#resolve(identity, epoch);
+  async resolve(identity: RunIdentity, toldToken = 0): Promise<ServedRun> {
+    const served = await this.#resolve(identity, toldToken);
     // Every call of the run's own pod is a sign of life.
     served.heardAt = this.#options.clock.monotonic();
     return served;
   }
 
-  async #resolve(identity: RunIdentity, epoch: number): Promise<ServedRun> {
+  async #resolve(identity: RunIdentity, toldToken: number): Promise<ServedRun> {
     const { store, served, self } = this.#options;
     const ref = { namespace: identity.namespace, name: identity.runName };
     let run = await store.find(ref);
-    // The caller has met a newer pin than our watch.
-    if (epoch > (run.status?.claim?.epoch ?? 0)) run = await store.fetch(ref);
+    // The caller has met a newer owner than our watch.
+    if (toldToken > (run.status?.claim?.epoch ?? 0)) run = await store.fetch(ref);
     const claim = expectClaimOf(run, identity);
     if (claim.gatewayUid === self.gatewayUid) return served.take(run);
     if (this.#isServing(claim.gatewayUid)) throw misdirected(claim);

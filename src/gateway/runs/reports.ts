@@ -7,14 +7,14 @@ import type { RunIdentity } from '../auth/run-authenticator.js';
 import { GatewayError, runEnded } from '../errors.js';
 import type { KeyedLock } from '../keyed-lock.js';
 import type { GatewayMetrics } from '../metrics.js';
-import type { Pinning } from './ownership.js';
+import type { Ownership } from './ownership.js';
 import type { RunStore } from './run-store.js';
 import type { ServedRun, ServedRuns } from './served-runs.js';
 
 export interface ReportsOptions {
   store: RunStore;
   served: ServedRuns;
-  pinning: Pick<Pinning, 'resolve'>;
+  ownership: Pick<Ownership, 'resolve'>;
   lock: KeyedLock;
   metrics: Pick<GatewayMetrics, 'reported'>;
 }
@@ -29,14 +29,14 @@ export class Reports {
   /** Stores the events; none is a heartbeat, which writes nothing. Rejects with 409, 410 or 421. */
   async report(identity: RunIdentity, request: EventsRequest): Promise<EventsAnswer> {
     const { lock, store, metrics } = this.#options;
-    const served = await this.#options.pinning.resolve(identity, request.epoch);
+    const served = await this.#options.ownership.resolve(identity, request.epoch);
     if (request.events.length > 0) {
       await lock.run(served.uid, () => this.#store(served, request));
       metrics.reported('stored');
     } else metrics.reported('heartbeat');
     const run = await store.find(served.ref);
     if (isTerminal(run)) throw runEnded(run.status?.phase);
-    return { ack: served.log?.ack ?? 0, cancel: isCancelRequested(run), epoch: served.epoch };
+    return { ack: served.log?.ack ?? 0, cancel: isCancelRequested(run), epoch: served.fencingToken };
   }
 
   async #store(served: ServedRun, { events }: EventsRequest): Promise<void> {

@@ -83,7 +83,7 @@ export class RunWatch {
       return;
     }
     if (claim.gatewayUid === self.gatewayUid) served.take(run);
-    else if (known !== undefined && known.epoch < claim.epoch) served.drop(known);
+    else if (known !== undefined && known.fencingToken < claim.epoch) served.drop(known);
   }
 
   #schedule(): void {

@@ -1,5 +1,5 @@
 /**
- * The runs that are pinned to this pod, with what is not in their status yet: transcript positions, usage, clocks. All
+ * The runs that this pod owns, with what is not in their status yet: transcript positions, usage, clocks. All
  * of it can be rebuilt from the API server, so that a restart or a take-over loses at most the usage of 5 s.
  */
 import type { Work } from '../../run/transition.js';
@@ -24,7 +24,8 @@ export interface ServedRun {
   readonly ref: Required<ObjectRef>;
   readonly uid: string;
   readonly podUid: string;
-  readonly epoch: number;
+  /** Of the ownership under which this pod serves the run: `claim.epoch`. */
+  readonly fencingToken: number;
   usage: RunUsage;
   /** Absent until something must be stored after a restart or a take-over. */
   log?: TranscriptLog;
@@ -67,13 +68,13 @@ export class ServedRuns {
     return this.#runs.get(objectKey(ref));
   }
 
-  /** Serves a run that is pinned to this pod from now on; its heartbeat clock starts anew. A known one stays as it is. */
+  /** Serves a run that this pod owns from now on; its heartbeat clock starts anew. A known one stays as it is. */
   take(run: AgentRun): ServedRun {
     const { claim } = run.status ?? {};
     const owner = ownerOf(run);
     if (claim === undefined) throw new Error(`run ${run.metadata.name} is not claimed`);
     const known = this.#runs.get(objectKey(owner));
-    if (known !== undefined && known.uid === owner.uid && known.epoch >= claim.epoch) return known;
+    if (known !== undefined && known.uid === owner.uid && known.fencingToken >= claim.epoch) return known;
     known?.call?.abort();
     const now = this.#options.clock.monotonic();
     const savedUsage = run.status?.usage ?? NO_USAGE;
@@ -83,7 +84,7 @@ export class ServedRuns {
       ref: { namespace: owner.namespace, name: owner.name },
       uid: owner.uid,
       podUid: claim.podUid,
-      epoch: claim.epoch,
+      fencingToken: claim.epoch,
       usage,
       heardAt: now,
       writtenAt: now,
@@ -116,10 +117,10 @@ export class ServedRuns {
 }
 
 /** What this pod knows of a run that it owns, and its status may not say yet. */
-export function workOf({ epoch, usage, call, log }: ServedRun): Work {
+export function workOf({ fencingToken, usage, call, log }: ServedRun): Work {
   const open = call?.open;
   return {
-    epoch,
+    fencingToken,
     usage,
     openCall: open === undefined ? undefined : openCallOf(open),
     transcript: log?.summary,

@@ -1,7 +1,7 @@
 /** Approvals as the control plane keeps them: in the status of runs, which only it writes. Pure. */
 import { createHash } from 'node:crypto';
 import type { AgentRun, RunApprovals } from '../../api/v1alpha1/agent-run.js';
-import type { ClaimInput } from '../runs/claim-inputs.js';
+import type { RunInput } from '../runs/run-inputs.js';
 import { proposes } from '../../run/trust.js';
 import type { GatewayAgent } from '../../projections/agent.js';
 import type { GatewayBox } from '../../projections/box.js';
@@ -21,7 +21,7 @@ export function policyOf(
 export function approvalsOf({
   approvedBefore,
   resume,
-}: Pick<ClaimInput, 'approvedBefore' | 'resume'>): Pick<NonNullable<AgentRun['status']>, 'approvals'> {
+}: Pick<RunInput, 'approvedBefore' | 'resume'>): Pick<NonNullable<AgentRun['status']>, 'approvals'> {
   const { approved, always } = resume ?? {};
   const tools = [...new Set([...approvedBefore, ...(always === undefined ? [] : [always])])].slice(0, MAX_ALWAYS);
   if (tools.length === 0 && approved === undefined) return {};

@@ -16,8 +16,8 @@ import type { ToolAnswer, ToolRequest } from '../../protocol/run.js';
 import type { RunIdentity } from '../auth/run-authenticator.js';
 import { GatewayError, runEnded } from '../errors.js';
 import type { KeyedLock } from '../keyed-lock.js';
-import type { ClaimInputs } from '../runs/claim-inputs.js';
-import type { Pinning } from '../runs/ownership.js';
+import type { RunInputs } from '../runs/run-inputs.js';
+import type { Ownership } from '../runs/ownership.js';
 import type { RunStore } from '../runs/run-store.js';
 import type { ServedRun } from '../runs/served-runs.js';
 import { isAllowed, needsPerson } from './allowed-calls.js';
@@ -32,10 +32,10 @@ import type { GatewayAgent } from '../../projections/agent.js';
 
 export interface AgentToolsOptions {
   store: RunStore;
-  pinning: Pick<Pinning, 'resolve'>;
+  ownership: Pick<Ownership, 'resolve'>;
   lock: KeyedLock;
   agents: Pick<Cache<GatewayAgent>, 'get'>;
-  boxes: Pick<ClaimInputs, 'boxOf'>;
+  boxes: Pick<RunInputs, 'boxOf'>;
   abilities: Pick<AbilitiesReader, 'toolsOf'>;
   calls: AgentCalls;
   memory: MemoryTools;
@@ -77,7 +77,7 @@ export class GatewayTools {
 
   /** Executes one call; what the model did wrong is an answer. Rejects with 409, 410 or 421. */
   async call(identity: RunIdentity, request: ToolRequest): Promise<ToolAnswer> {
-    const served = await this.#options.pinning.resolve(identity, request.epoch);
+    const served = await this.#options.ownership.resolve(identity, request.epoch);
     return this.#options.lock.run(`${served.uid} tools`, async () => {
       const last = this.#answered.get(served);
       if (last?.call === request.call) return last.answer;

@@ -22,7 +22,7 @@ import type { GatewayAgent } from '../../projections/agent.js';
 import { projectGatewayBox } from '../../projections/box.js';
 import type { GatewayBox } from '../../projections/box.js';
 
-export interface ClaimInput {
+export interface RunInput {
   agent: GatewayAgent;
   box: GatewayBox;
   message: string;
@@ -43,7 +43,7 @@ export class RunRefusedError extends Error {
   }
 }
 
-export interface ClaimInputsOptions {
+export interface RunInputsOptions {
   api: Pick<KubeApi, 'get'>;
   store: RunStore;
   agents: Pick<Cache<GatewayAgent>, 'get'>;
@@ -53,15 +53,15 @@ export interface ClaimInputsOptions {
   archive?: ArchiveReader | undefined;
 }
 
-export class ClaimInputs {
-  readonly #options: ClaimInputsOptions;
+export class RunInputs {
+  readonly #options: RunInputsOptions;
 
-  constructor(options: ClaimInputsOptions) {
+  constructor(options: RunInputsOptions) {
     this.#options = options;
   }
 
   /** Rejects with {@link RunRefusedError} when agent or message are not there any more. */
-  async gather(run: AgentRun, previousRun: string | undefined): Promise<ClaimInput> {
+  async gather(run: AgentRun, previousRun: string | undefined): Promise<RunInput> {
     const agent = await this.#agentOf(run);
     const box = await this.boxOf(run.metadata.namespace ?? '');
     const message = await this.#messageOf(run);
