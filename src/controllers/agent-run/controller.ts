@@ -13,7 +13,9 @@ import { READY } from '../common/ready.js';
 import type { RunCaches, RunDependencies } from './dependencies.js';
 import { RunReconciler } from './reconcile.js';
 import { RunQueue } from './admission/run-queue.js';
-import { agentGate, queueFacts, queuedRunOf } from './run-state.js';
+import { agentGate, queueFacts } from './admission/gates.js';
+import { queuedRunOf } from './admission/queued-run.js';
+import { watchOldestWaiting } from './admission/oldest-waiting.js';
 import { LIVE_BY_AGENT, LIVE_BY_NAMESPACE } from '../../projections/agent-run.js';
 import type { ControllerRun } from '../../projections/agent-run.js';
 import type { ControllerAgent } from '../../projections/agent.js';
@@ -34,7 +36,7 @@ const WHOLE_INSTALLATION = 'installation';
 export function createRunControllers(deps: RunDependencies): RunControllers {
   const queue = new RunQueue({ maxRunning: deps.maxRunning, facts: queueFacts(deps), clock: deps.clock });
   let wakeRun: (key: string) => void = () => undefined;
-  const watchWaiting = waitingWatch(deps, queue);
+  const reportOldest = watchOldestWaiting(deps, queue);
   const reconciler = new RunReconciler(deps, queue, (key) => wakeRun(key));
   return {
     counts: boxCounts(queue),
@@ -55,7 +57,7 @@ export function createRunControllers(deps: RunDependencies): RunControllers {
         deps.budgets?.exhausted.review();
         for (const key of queue.admitNext()) wakeRun(key);
         const budget = deps.budgets?.exhausted.nextFreeMs() ?? Infinity;
-        const next = Math.min(queue.nextChangeMs() ?? Infinity, watchWaiting(), budget);
+        const next = Math.min(queue.nextChangeMs() ?? Infinity, reportOldest(), budget);
         return Promise.resolve(next === Infinity ? {} : { requeueAfterMs: next });
       },
     },
@@ -109,26 +111,6 @@ function watchRuns(
     archive?.onStored(enqueue) ?? (() => undefined),
     budgets?.exhausted.onExhausted((mark) => enqueueAll(runsOfBudget(caches, mark), enqueue)) ?? (() => undefined),
   ]);
-}
-
-/** A run may wait forever, but from then on the log says so. */
-const LONG_WAIT_MS = 24 * 3_600_000;
-const WARN_AGAIN_MS = 3_600_000;
-const LOOK_AT_WAITING_MS = 60_000;
-
-/** Reports how long the oldest run has been waiting; returns the milliseconds until the next call. */
-function waitingWatch({ clock, log, metrics }: RunDependencies, queue: RunQueue): () => number {
-  let warnedAt = -Infinity;
-  return () => {
-    const oldest = queue.oldestWaiting();
-    const waitingMs = oldest === undefined ? 0 : Math.max(0, clock.now() - oldest);
-    metrics.oldestWaiting(Math.round(waitingMs / 1000));
-    if (waitingMs > LONG_WAIT_MS && clock.monotonic() - warnedAt >= WARN_AGAIN_MS) {
-      warnedAt = clock.monotonic();
-      log.warn({ hours: Math.floor(waitingMs / 3_600_000) }, 'a run waits for more than a day; its status says why');
-    }
-    return oldest === undefined ? Infinity : LOOK_AT_WAITING_MS;
-  };
 }
 
 /** Counts outcomes in the cache, where the writes of every process are seen: most outcomes are the gateway's. */

@@ -54,11 +54,11 @@ test('what is not used goes back with one write, numbered; the next call asks an
     returned: 1,
   });
 
-  await budgets.giveBack(served);
+  await budgets.returnUnused(served);
   expect(state.run.status?.budget).toEqual({ at, granted: { tokens: 3_000, usd: '0.003000' }, returned: 2 });
   expect(served.call).toBeUndefined();
 
-  await budgets.giveBack(served);
+  await budgets.returnUnused(served);
   expect(state.writes).toBe(1);
 
   const admitted = budgets.admit(served, ASK, NEVER).catch((error: Error) => error.message);
@@ -72,18 +72,18 @@ test('nothing goes back while a model call is in flight, and none begins while s
   const call = { open: undefined, abort: () => undefined };
 
   served.call = call;
-  await budgets.giveBack(served);
+  await budgets.returnUnused(served);
   expect([state.writes, served.call]).toEqual([0, call]);
 
   delete served.call;
-  const late = budgets.giveBack(served);
+  const late = budgets.returnUnused(served);
   // Begins while the budget is looked up.
   served.call = call;
   await late;
   expect([state.writes, served.call]).toEqual([0, call]);
 
   delete served.call;
-  const going = budgets.giveBack(served);
+  const going = budgets.returnUnused(served);
   await Promise.resolve();
   await Promise.resolve();
   expect(served.call).toBeDefined();
@@ -96,7 +96,7 @@ test.each([true, false])(
   async (lost) => {
     const { state, clock, served, budgets } = setUp({ at, granted: { tokens: 50_000 } });
     Object.assign(state, { fails: true, lost });
-    await expect(budgets.giveBack(served)).rejects.toThrow('no answer');
+    await expect(budgets.returnUnused(served)).rejects.toThrow('no answer');
     expect(served.call).toBeUndefined();
     state.fails = state.lost = false;
 
@@ -118,6 +118,6 @@ test.each([true, false])(
 
 test('without a budget there is nothing to give back', async () => {
   const { state, served, budgets } = setUp(undefined);
-  await budgets.giveBack(served);
+  await budgets.returnUnused(served);
   expect(state.writes).toBe(0);
 });

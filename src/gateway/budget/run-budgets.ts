@@ -50,10 +50,10 @@ export class RunBudgets {
   }
 
   /**
-   * Gives back what the run was granted and did not use, so that an agent that it calls can have it; the next model call
+   * Returns what the run was granted and did not use, so that an agent that it calls can have it; the next model call
    * asks anew. Nothing happens while a model call is in flight.
    */
-  async giveBack(served: ServedRun): Promise<void> {
+  async returnUnused(served: ServedRun): Promise<void> {
     const budget = await this.#budgetOf(served);
     if (budget === undefined || served.call !== undefined) return;
     // A model call that began now would count with what is given back.

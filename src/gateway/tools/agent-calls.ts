@@ -48,7 +48,7 @@ export interface AgentCallsOptions {
   clock: Clock;
   runs: Pick<Cache<AgentRun>, 'get' | 'byIndex' | 'onChange'>;
   agents: Pick<Cache<GatewayAgent>, 'byIndex'>;
-  budgets: Pick<RunBudgets, 'giveBack'>;
+  budgets: Pick<RunBudgets, 'returnUnused'>;
   /** Live runs, with those that this process has started and its cache does not show yet. */
   backlog: BacklogReader & { reserve: ReserveRun };
   metrics: Pick<GatewayMetrics, 'turnedAway'>;
@@ -109,7 +109,7 @@ export class AgentCalls {
     const made = this.#made.get(uid) ?? new Set<string>();
     if (made.has(name)) return name;
     this.#expectRoom(name, uid, made);
-    await this.#options.budgets.giveBack(context.served);
+    await this.#options.budgets.returnUnused(context.served);
     const request = { ...childOf(target, input, context), name };
     const full = exceededBacklog(this.#options.backlog, request.agent);
     if (full === undefined) await this.#create(request);

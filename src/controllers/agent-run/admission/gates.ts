@@ -1,0 +1,58 @@
+/**
+ * Gates: why none of the runs of an agent or Box may start, whatever the limits say. Read from the caches whenever the queue
+ * hands out places.
+ */
+import { isTrue } from '../../../api/conditions.js';
+import { installMarkOf } from '../../../api/installing.js';
+import { objectKey } from '../../../api/meta.js';
+import { boxNamespace } from '../../../api/names.js';
+import type { Box } from '../../../api/v1alpha1/box.js';
+import type { ControllerAgent } from '../../../projections/agent.js';
+import { UNSCHEDULABLE } from '../../../projections/pod.js';
+import { READY } from '../../common/ready.js';
+import { mustWait, volumeOf } from '../../workspace-volume/plan.js';
+import type { RunCaches, RunDependencies } from '../dependencies.js';
+import type { Gate } from './limits-and-fairness.js';
+import type { QueueFacts } from './run-queue.js';
+
+/** Answers the queue's questions from the caches. */
+export function queueFacts({ caches, budgets }: Pick<RunDependencies, 'caches' | 'budgets'>): QueueFacts {
+  return {
+    box(name) {
+      const box = caches.boxes.get(name);
+      if (box === undefined) return undefined;
+      const { maxRunning, maxRunningPerAgent, weight = 1 } = box.spec;
+      return { gate: boxGate(caches, box), maxRunning, maxRunningPerAgent, weight };
+    },
+    agentGate: (box, name) => {
+      const key = `${boxNamespace(box)}/${name}`;
+      const agent = caches.agents.get(key);
+      return agentGate(agent) ?? volumeGate(caches, box, agent);
+    },
+    hasNoBudget: (box, agent) => budgets?.exhausted.of(box, agent) !== undefined,
+  };
+}
+
+/** A volume that is missing, or out of reach of every node with room, holds back the runs of its agent and no others. */
+function volumeGate(caches: RunCaches, boxName: string, agent: ControllerAgent | undefined): Gate | undefined {
+  const box = caches.boxes.get(boxName);
+  if (agent === undefined || box === undefined) return undefined;
+  if (mustWait(volumeOf(caches, agent, box))) return 'WorkspaceNotReady';
+  const stuck = caches.pods.byIndex(UNSCHEDULABLE, objectKey(agent.metadata)).length > 0;
+  return stuck ? 'NoCapacity' : undefined;
+}
+
+function boxGate(caches: RunCaches, box: Box): Gate | undefined {
+  if (box.metadata.deletionTimestamp !== undefined || !isTrue(box.status?.conditions, READY)) return 'BoxNotReady';
+  if (box.spec.paused === true) return 'BoxPaused';
+  if (caches.workspaces.get(box.spec.workspace)?.spec.paused === true) return 'WorkspacePaused';
+  const full = caches.pods.byIndex(UNSCHEDULABLE, boxNamespace(box.metadata.name)).length > 0;
+  return full ? 'NoCapacity' : undefined;
+}
+
+/** None of the runs of an agent that is gone is admitted; they are ended when they are reconciled. */
+export function agentGate(agent: ControllerAgent | undefined): Gate | undefined {
+  if (agent !== undefined && installMarkOf(agent.metadata) !== undefined) return 'AgentInstalling';
+  if (agent?.status?.active !== true || agent.metadata.deletionTimestamp !== undefined) return 'AgentInactive';
+  return agent.spec.paused ? 'AgentPaused' : undefined;
+}
