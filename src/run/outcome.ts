@@ -1,4 +1,8 @@
-/** How a run ended, and every text with a cause and a next step: composed here and nowhere else. Pure. */
+/**
+ * How a run ended, and every text with a cause and a next step: composed here and nowhere else. Pure. Who writes an outcome:
+ * src/gateway/runs/finishes.ts when the runner reports it, is refused or falls silent, and the run controller
+ * (src/controllers/agent-run/run-writer.ts) when no report can come; the first one wins (transition.ts).
+ */
 import { KEPT_REASONS, QUEUE_REASONS, RUN_REASONS } from './reasons.js';
 import type { QueueReason, RunReason } from './reasons.js';
 import type { RunPhase } from '../api/v1alpha1/agent-run.js';

@@ -1,7 +1,8 @@
 /**
  * The one way in which AgentRun status is written: an event goes through transition.ts, and what it changes is sent as a merge
  * patch of these fields under the version that was seen, so that two writers never both decide on the same status. A patch,
- * never the whole object: no process keeps all of a run in memory, and what it does not know stays as it is.
+ * never the whole object: no process keeps all of a run in memory, and what it does not know stays as it is. Roll-up alone
+ * writes its two fields in the way in which it writes them on every kind that counts (src/controllers/roll-up/roll-up.ts).
  * See docs/architecture.md#status-ownership.
  */
 import { isDeepStrictEqual } from 'node:util';

@@ -6,7 +6,7 @@
 import { objectKey } from '../../api/meta.js';
 import { RunStatusWriter } from '../../run/status-writer.js';
 import { keptText } from '../../run/outcome.js';
-import { isTerminal } from '../../run/status.js';
+import { isSettled } from '../../run/status.js';
 import { AgentRuns } from '../../api/v1alpha1/agent-run.js';
 import type { ArchiveMetrics } from '../../archive/metrics.js';
 import { ArchiveUnavailableError } from '../../archive/types.js';
@@ -75,7 +75,7 @@ export function createArchiveControllers(deps: ArchiveDependencies): ArchiveCont
 /** Deleted, ended, not counted yet, and nobody will raise its usage any more. */
 function isLeaving(run: ControllerRun): boolean {
   const deleted = run.metadata.deletionTimestamp !== undefined;
-  return deleted && isTerminal(run) && isCounted(run) && run.status?.usageFinal === true;
+  return deleted && isSettled(run) && isCounted(run);
 }
 
 async function reconcile(

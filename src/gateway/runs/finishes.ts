@@ -1,6 +1,6 @@
 /** The end of a run as the gateway writes it: reported by the runner, refused at the claim, or silent for too long. */
 import { disruptionOf, outcomeOfDisruption } from '../../run/disruption.js';
-import { isReportedReason } from '../../run/reasons.js';
+import { reportedOutcome } from '../../run/reported-outcome.js';
 import { outcomeOf, phaseOf, type FoundOutcome, type RunOutcome } from '../../run/outcome.js';
 import { isTerminal } from '../../run/status.js';
 import {
@@ -11,7 +11,7 @@ import {
 } from '../../api/v1alpha1/agent-run.js';
 import { Pods } from '../../kube/core-types.js';
 import type { KubeApi } from '../../kube/types.js';
-import { redact, type Logger } from '../../observability/logger.js';
+import type { Logger } from '../../observability/logger.js';
 import type { FinishAnswer, FinishRequest, RunEvent } from '../../protocol/run.js';
 import { isoNow, type Clock } from '../../runtime/clock.js';
 import { SequenceConflictError, type TranscriptLog } from '../../transcript/log.js';
@@ -23,7 +23,8 @@ import { pendingRecordOf } from '../../run/pending.js';
 import type { Ownership } from './ownership.js';
 import type { RunStore } from './run-store.js';
 import { logFields, workOf, type ServedRun, type ServedRuns } from './served-runs.js';
-import { cutUtf8 } from '../../runtime/text.js';
+
+const UNKNOWN: RunOutcome = { reason: 'RunnerError', message: 'The runner reported an outcome that is not known.' };
 
 export interface RunFinisherOptions {
   api: Pick<KubeApi, 'get'>;
@@ -58,7 +59,7 @@ export class RunFinisher {
       if (ended !== undefined) return ended;
       served.call?.abort();
       await this.#closeLog(served, request);
-      const outcome = await this.#explained(identity, reportedOutcome(request));
+      const outcome = await this.#explained(identity, reportedOutcome(request.outcome) ?? UNKNOWN);
       const { output } = request.outcome;
       const said = output === null ? outcome : { ...outcome, output };
       return { phase: await this.#end(served, said, pendingRecordOf(request.outcome)) };
@@ -167,11 +168,6 @@ function endedPhase(run: AgentRun): FinishAnswer['phase'] {
   const phase: RunPhase = run.status?.phase ?? 'running';
   if (phase === 'running') throw new Error(`run ${run.metadata.name} has not ended`);
   return phase;
-}
-
-function reportedOutcome({ outcome: { reason, message } }: FinishRequest): RunOutcome {
-  if (isReportedReason(reason)) return { reason, message: cutUtf8(redact(message), 1024) };
-  return { reason: 'RunnerError', message: 'The runner reported an outcome that is not known.' };
 }
 
 function fits(output: string): boolean {

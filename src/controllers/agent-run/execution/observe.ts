@@ -10,7 +10,7 @@ import { outcomeOf, sentence } from '../../../run/outcome.js';
 import type { FoundOutcome, RunOutcome } from '../../../run/outcome.js';
 import { executionSecondsOf } from './execution-limit.js';
 import type { DisruptedPod } from './disrupted-pods.js';
-import { outcomeOfLostPod, reportedOutcome } from './pod-outcome.js';
+import { outcomeOfLostPod, terminationOutcome } from './pod-outcome.js';
 import { saysQuotaExceeded } from '../../../kube/kubernetes-messages.js';
 import type { ControllerRun } from '../../../projections/agent-run.js';
 import type { ControllerJob } from '../../../projections/job.js';
@@ -118,7 +118,7 @@ export function hasStopped(
 function observeWithoutPod(seen: Observation): Decision {
   const { run, job, pod, terminating } = seen;
   if (!hasStopped(pod, run, job)) return observePodless(seen);
-  const reported = pod === undefined ? undefined : reportedOutcome(pod, isClaimed(run));
+  const reported = pod === undefined ? undefined : terminationOutcome(pod, isClaimed(run));
   if (reported !== undefined) return { do: 'finish', outcome: reported };
   const grace = pod?.runner.terminated?.exitCode === 0 ? FINISH_GRACE_MS : SHORT_GRACE_MS;
   if (seen.elapsed.ended < grace) return { do: 'wait', ms: grace - seen.elapsed.ended };

@@ -3,7 +3,7 @@
  * what happened to pod and Job. Pure. `tools` has no say: its exit, its messages and its files are never read.
  */
 import { outcomeOfDisruption } from '../../../run/disruption.js';
-import { isReportedReason } from '../../../run/reasons.js';
+import { reportedOutcome } from '../../../run/reported-outcome.js';
 import { outcomeOf, phaseOf } from '../../../run/outcome.js';
 import type { FoundOutcome, RunOutcome } from '../../../run/outcome.js';
 import { MAX_TERMINATION_MESSAGE_BYTES, TerminationMessage } from '../../../protocol/run.js';
@@ -12,17 +12,18 @@ import type { ControllerJob } from '../../../projections/job.js';
 import type { ControllerPod } from '../../../projections/pod.js';
 
 /** What the runner left behind in case it could not reach a gateway; undefined if it left nothing valid. */
-export function reportedOutcome(pod: ControllerPod, claimed: boolean): FoundOutcome | undefined {
+export function terminationOutcome(pod: ControllerPod, claimed: boolean): FoundOutcome | undefined {
   const text = pod.runner.terminated?.message ?? '';
   if (text === '' || Buffer.byteLength(text) > MAX_TERMINATION_MESSAGE_BYTES) return undefined;
   const parsed = TerminationMessage.safeParse(parseJson(text));
-  if (!parsed.success || !isReportedReason(parsed.data.reason)) return undefined;
-  const { reason, message, output, outputTruncated } = parsed.data;
+  const reported = parsed.success ? reportedOutcome(parsed.data) : undefined;
+  if (!parsed.success || reported === undefined) return undefined;
+  const { output, outputTruncated } = parsed.data;
   // Without a claim the runner never saw its input: it can tell why it failed, and nothing else.
-  if (!claimed && phaseOf(reason) !== 'error') return undefined;
+  if (!claimed && phaseOf(reported.reason) !== 'error') return undefined;
   // The runner does not know why it was told to stop.
-  const ended = (reason === 'Interrupted' ? outcomeOfDisruption(pod, 'told us') : undefined) ?? { reason, message };
-  return { ...ended, ...(output === null ? {} : { output, outputTruncated }) };
+  const why = reported.reason === 'Interrupted' ? outcomeOfDisruption(pod, 'told us') : undefined;
+  return { ...(why ?? reported), ...(output === null ? {} : { output, outputTruncated }) };
 }
 
 function parseJson(text: string): unknown {
