@@ -1,4 +1,4 @@
-/** How a use-case asks the API server: with a bound, and only for what the caches do not know. */
+/** How a use-case asks the API server: within a time limit, and only for what the caches do not know. */
 import type { KubeObject, ResourceType } from '../api/meta.js';
 import type { Cache, KubeApi } from '../kube/types.js';
 import { orUndefined } from '../kube/errors.js';
@@ -38,7 +38,7 @@ export async function cachedOrLive<T extends KubeObject, P>(
   return live === undefined ? undefined : source.project(live);
 }
 
-/** One call of the Kubernetes API, or of the archive, with the bound of all tools. */
+/** One call of the Kubernetes API, or of the archive, with the time limit of all tools. */
 export function kubeCall<T>(deps: Pick<CallDeps, 'clock'>, call: (signal: AbortSignal) => Promise<T>): Promise<T> {
   return withTimeout(deps.clock, KUBE_CALL_MS, call);
 }

@@ -1,5 +1,5 @@
 /**
- * Finds triggers for their public URLs: no request while the watches are healthy, live GETs while one is behind its bound.
+ * Finds triggers for their public URLs: no request while the watches are healthy, live GETs while one is behind.
  */
 import { boxNamespace, childName } from '../../api/names.js';
 import type { AgentRef } from '../../api/names.js';
