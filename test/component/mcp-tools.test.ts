@@ -229,10 +229,12 @@ describe('every tool', () => {
   );
 
   test.each(TOOLS.filter(({ readOnly }) => readOnly).map(({ name }) => name))(
-    '%s works with a read-only key',
+    '%s works with a read-only key, and shows no trigger URL',
     async (name) => {
       seedRunAndTrigger();
-      expect((await harness.call(name, goodArguments()[name], READ_ONLY_KEY)).isError).toBe(false);
+      const { isError, raw } = await harness.call(name, goodArguments()[name], READ_ONLY_KEY);
+      expect(isError).toBe(false);
+      expect(JSON.stringify(raw)).not.toContain('/api/t/');
     },
   );
 
@@ -662,6 +664,9 @@ describe('triggers', () => {
     const { payload } = await create();
     expect(payload).toEqual(record);
     expect((await harness.call('list_triggers', { agentId: AGENT })).payload).toEqual({ triggers: [payload] });
+    const readOnly = await harness.call('list_triggers', { agentId: AGENT }, READ_ONLY_KEY);
+    const withoutUrl = Object.entries(payload).filter(([field]) => field !== 'url');
+    expect(readOnly.payload).toEqual({ triggers: [Object.fromEntries(withoutUrl)] });
     const stored = harness.api.peek(AgentTriggers, 'bw-acme-box/greeter.my-hook');
     expect(stored?.spec.tokenId).toMatch(/^[0-9a-f]{32}$/);
     expect(stored?.spec.keyId).toBe('k1');

@@ -7,7 +7,12 @@ export const APIKeySpec = z.object({
   description: z.string().max(256).optional().describe('What the key is for.'),
   expiresAt: Timestamp.optional().describe('The key stops working at this time; never when absent.'),
   revoked: z.boolean().default(false).describe('True makes the key invalid at once.'),
-  readOnly: z.boolean().default(false).describe('True allows only tools that change nothing.'),
+  readOnly: z
+    .boolean()
+    .default(false)
+    .describe(
+      'True allows only tools that change nothing; list_triggers leaves out the URLs, because a call of one starts a run.',
+    ),
 });
 
 export const APIKeyStatus = z.object({

@@ -48,6 +48,11 @@ function firesOf({ caches }: Pick<ScopeDeps, 'caches'>, trigger: ApiTrigger) {
 
 /** The Trigger record of spec 2 with its URL. */
 function record(deps: TriggerDeps, agent: ApiAgent, trigger: ApiTrigger) {
+  return { ...recordWithoutUrl(deps, trigger), url: urlOf(deps, agent, trigger) };
+}
+
+/** For callers that may start nothing: whoever has the URL can start the agent. */
+function recordWithoutUrl(deps: Pick<ScopeDeps, 'caches'>, trigger: ApiTrigger) {
   return {
     slug: trigger.slug,
     name: trigger.displayName,
@@ -56,7 +61,6 @@ function record(deps: TriggerDeps, agent: ApiAgent, trigger: ApiTrigger) {
     methods: trigger.methods,
     enabled: trigger.enabled,
     ...firesOf(deps, trigger),
-    url: urlOf(deps, agent, trigger),
   };
 }
 
@@ -69,10 +73,12 @@ function urlOf(deps: TriggerDeps, agent: ApiAgent, trigger: ApiTrigger): string 
   return triggerUrl(deps.publicUrl, id, slug, triggerToken(key, { agentId: id, slug, tokenId }));
 }
 
-/** The result of list_triggers, by slug. No request. */
+/** The result of list_triggers, by slug; a read-only key gets no URLs. No request. */
 export async function listTriggers(deps: TriggerDeps, caller: Caller, id: string) {
   const agent = await findAgent(deps, caller, id);
-  return { triggers: triggersOf(deps, agent).map((trigger) => record(deps, agent, trigger)) };
+  const shown = (trigger: ApiTrigger) =>
+    caller.readOnly ? recordWithoutUrl(deps, trigger) : record(deps, agent, trigger);
+  return { triggers: triggersOf(deps, agent).map(shown) };
 }
 
 /** Arguments of upsert_trigger after their check. */
