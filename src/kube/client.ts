@@ -62,12 +62,6 @@ class TransportKubeApi implements KubeApi {
     return this.#call({ verb: 'update', resource: type.plural, method: 'PUT', path, body: object }, options);
   }
 
-  async replaceStatus<T extends KubeObject>(type: ResourceType<T>, object: T, options: CallOptions = {}): Promise<T> {
-    const path = `${objectPath(type, object.metadata)}/status`;
-    const resource = `${type.plural}/status`;
-    return this.#call({ verb: 'update', resource, method: 'PUT', path, body: object }, options);
-  }
-
   async patch<T extends KubeObject>(
     type: ResourceType<T>,
     ref: ObjectRef,

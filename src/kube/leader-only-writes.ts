@@ -13,7 +13,6 @@ export function leaderOnlyWrites(api: KubeApi, isLeading: () => boolean): KubeAp
     list: (type, options) => api.list(type, options),
     create: (type, object, options) => guarded(() => api.create(type, object, options)),
     replace: (type, object, options) => guarded(() => api.replace(type, object, options)),
-    replaceStatus: (type, object, options) => guarded(() => api.replaceStatus(type, object, options)),
     patch: (type, ref, body, options) => guarded(() => api.patch(type, ref, body, options)),
     delete: (type, ref, options) => guarded(() => api.delete(type, ref, options)),
   };

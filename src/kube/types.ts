@@ -62,8 +62,6 @@ export interface KubeApi {
   create<T extends KubeObject>(type: ResourceType<T>, object: NewObject<T>, options?: CallOptions): Promise<T>;
   /** PUT; the object's resourceVersion is the precondition. */
   replace<T extends KubeObject>(type: ResourceType<T>, object: T, options?: CallOptions): Promise<T>;
-  /** PUT of the status subresource; the object's resourceVersion is the precondition. */
-  replaceStatus<T extends KubeObject>(type: ResourceType<T>, object: T, options?: CallOptions): Promise<T>;
   patch<T extends KubeObject>(type: ResourceType<T>, ref: ObjectRef, body: unknown, options: PatchOptions): Promise<T>;
   /** Resolves also when the object is only marked for deletion; 404 rejects like any other error. */
   delete<T extends KubeObject>(type: ResourceType<T>, ref: ObjectRef, options?: DeleteOptions): Promise<void>;

@@ -18,6 +18,7 @@ import { eventually } from './api-server.js';
 import type { TestApiServer } from './api-server.js';
 import type { FaultProxy } from './fault-proxy.js';
 import { freePort } from './free-port.js';
+import { writeStatus } from './write-status.js';
 
 const GROUP = { apiVersion: 'boxwright.dev/v1alpha1' };
 
@@ -133,14 +134,14 @@ async function seed({ api }: TestApiServer, name: string, secret: string): Promi
   }
   const metadata = { namespace: `bw-ws-${name}`, name: 'key' };
   const key = await api.create(APIKeys, { ...GROUP, kind: 'APIKey', metadata, spec: APIKeySpec.parse({}) });
-  await api.replaceStatus(APIKeys, { ...key, status: { hash: hashOfApiKey(secret), prefix: secret.slice(0, 11) } });
+  await writeStatus(api, APIKeys, { ...key, status: { hash: hashOfApiKey(secret), prefix: secret.slice(0, 11) } });
   const agent = await api.create(Agents, {
     ...GROUP,
     kind: 'Agent',
     metadata: { namespace: `bw-${name}`, name: 'greeter' },
     spec: AgentSpec.parse({ name: 'Greeter', soul: 'I am @greeter.' }),
   });
-  await api.replaceStatus(Agents, { ...agent, status: { active: true } });
+  await writeStatus(api, Agents, { ...agent, status: { active: true } });
   // The API server takes every shipped connector as it is.
   for (const shipped of SHIPPED_CONNECTORS) await api.create(Connectors, desiredConnector(shipped));
   await createKeyring({ api }, `${name}-system`);

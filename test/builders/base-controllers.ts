@@ -170,8 +170,6 @@ function recordWrites(api: KubeApi, writes: string[]): KubeApi {
     list: (type, options) => api.list(type, options),
     create: (type, object, options) => note('create', type, object.metadata, api.create(type, object, options)),
     replace: (type, object, options) => note('replace', type, object.metadata, api.replace(type, object, options)),
-    replaceStatus: (type, object, options) =>
-      note('replaceStatus', type, object.metadata, api.replaceStatus(type, object, options)),
     patch: (type, ref, body, options) =>
       note(options.subresource === undefined ? 'patch' : 'patchStatus', type, ref, api.patch(type, ref, body, options)),
     delete: (type, ref, options) => note('delete', type, ref, api.delete(type, ref, options)),

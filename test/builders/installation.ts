@@ -21,6 +21,7 @@ import { freePort } from './free-port.js';
 import { createObject, objectWhen } from './objects.js';
 import { ProductProcess, bundleProduct } from './product-process.js';
 import type { Bundle } from './product-process.js';
+import { writeStatus } from './write-status.js';
 
 export const RELEASE = 'boxwright-system';
 export const WORKSPACE = 'acme';
@@ -230,7 +231,7 @@ async function createGatewayPod(server: TestApiServer): Promise<string> {
     spec: { automountServiceAccountToken: false, containers: [{ name: 'gateway', image: 'none' }] },
   });
   const status = { phase: 'Running' as const, conditions: [{ type: 'Ready', status: 'True' }] };
-  await server.api.replaceStatus(Pods, { ...pod, status });
+  await writeStatus(server.api, Pods, { ...pod, status });
   return pod.metadata.uid ?? '';
 }
 

@@ -24,11 +24,11 @@ import type { Clock } from '../../src/runtime/clock.js';
 import { FakeClock } from './fake-clock.js';
 import { applyJsonPatch, applyMergePatch, matchesFields, matchesLabels } from './recording-api-rules.js';
 
-export type RecordedVerb = 'get' | 'list' | 'create' | 'replace' | 'replaceStatus' | 'patch' | 'delete';
+export type RecordedVerb = 'get' | 'list' | 'create' | 'replace' | 'patch' | 'delete';
 
 export interface RecordedCall {
   verb: RecordedVerb;
-  /** Plural of the kind; with `/status` for replaceStatus and status patches. */
+  /** Plural of the kind; with `/status` for patches of the status. */
   resource: string;
   /** `namespace/name` or `name`; the namespace or '' for a list. */
   key: string;
@@ -179,15 +179,6 @@ export class RecordingApi implements KubeApi {
     return this.#write({ verb: 'replace', resource: type.plural, key, body: object }, options?.signal, () => {
       const known = this.#expectVersion(type, key, object.metadata);
       return this.#update(type, known, structuredClone(object));
-    });
-  }
-
-  async replaceStatus<T extends KubeObject>(type: ResourceType<T>, object: T, options?: CallOptions): Promise<T> {
-    const key = objectKey(object.metadata);
-    const call: RecordedCall = { verb: 'replaceStatus', resource: `${type.plural}/status`, key, body: object };
-    return this.#write(call, options?.signal, () => {
-      const known = this.#expectVersion(type, key, object.metadata);
-      return this.#updateStatus(type, known, (structuredClone(object) as StoredObject).status);
     });
   }
 

@@ -22,6 +22,7 @@ import type { TestApiServer } from '../builders/api-server.js';
 import { httpsPost } from '../builders/https-post.js';
 import { podToken } from '../builders/pod-token.js';
 import { assistantMessage, toolEvent, userMessage } from '../builders/run-events.js';
+import { writeStatus } from '../builders/write-status.js';
 
 const NAME = 'boxwright-gateway.release.svc';
 const apiVersion = 'boxwright.dev/v1alpha1';
@@ -115,7 +116,7 @@ async function startGateway(name: string): Promise<RunningGateway> {
     spec: { automountServiceAccountToken: false, containers: [{ name: 'c', image: 'none' }] },
   });
   const status = { phase: 'Running' as const, conditions: [{ type: 'Ready', status: 'True' }] };
-  await server.api.replaceStatus(Pods, { ...pod, status });
+  await writeStatus(server.api, Pods, { ...pod, status });
   const calls: string[] = [];
   const log = createLogger('gateway', 'error', { write: (line) => void process.stderr.write(line) });
   const gateway = createGatewayProcess({

@@ -19,6 +19,7 @@ import { FakeClock } from '../builders/fake-clock.js';
 import { FaultProxy } from '../builders/fault-proxy.js';
 import { ConfigMaps } from '../builders/scripted-transport.js';
 import type { ConfigMap } from '../builders/scripted-transport.js';
+import { writeStatus } from '../builders/write-status.js';
 
 let server: TestApiServer;
 let proxy: FaultProxy;
@@ -98,7 +99,7 @@ test('a status write changes the status alone, and a replace all but the status'
     spec: { template, suspend: true },
   });
 
-  const counted = await api.replaceStatus(Jobs, {
+  const counted = await writeStatus(api, Jobs, {
     ...job,
     spec: { ...job.spec, suspend: false },
     status: { active: 1 },

@@ -6,6 +6,7 @@ import type { KubeApi } from '../../src/kube/types.js';
 import { startApiServer } from '../builders/api-server.js';
 import type { TestApiServer } from '../builders/api-server.js';
 import { apiError, RecordingApi } from '../builders/recording-api.js';
+import { writeStatus } from '../builders/write-status.js';
 
 let server: TestApiServer;
 beforeAll(async () => {
@@ -67,7 +68,7 @@ const scenarios: [string, Scenario, unknown][] = [
     'the status of a new object is dropped; its subresource writes it and nothing else; the generation counts spec changes',
     async (api, namespace) => {
       const created = await api.create(Jobs, { ...job(namespace), status: { active: 7 } });
-      const counted = await api.replaceStatus(Jobs, {
+      const counted = await writeStatus(api, Jobs, {
         ...created,
         spec: { ...created.spec, suspend: false },
         status: { active: 2 },

@@ -15,6 +15,7 @@ import { eventually, startApiServer } from '../builders/api-server.js';
 import type { TestApiServer } from '../builders/api-server.js';
 import { FaultProxy } from '../builders/fault-proxy.js';
 import { recordingLog } from '../builders/log.js';
+import { writeStatus } from '../builders/write-status.js';
 
 let server: TestApiServer;
 let proxy: FaultProxy;
@@ -69,8 +70,7 @@ async function startController(): Promise<void> {
     reconcile: async (key, signal) => {
       const object = informer.get(key);
       if (object === undefined) return undefined;
-      const writeStatus = (job: Job) => api.replaceStatus(Jobs, job, { signal });
-      return runSteps({ object, inputs: undefined, steps, writeStatus, signal });
+      return runSteps({ object, inputs: undefined, steps, writeStatus: (job) => writeStatus(api, Jobs, job), signal });
     },
     clock: systemClock,
     log: log.log,
@@ -106,12 +106,12 @@ test('a new object costs one status write; our own write coming back costs none'
   await untilCounted('a', 1);
   await eventually(() => outcomes.length >= 2, 'the write did not come back');
 
-  expect(proxy.requests.map((one) => `${one.verb} ${one.resource}`)).toEqual(['update jobs/status']);
+  expect(proxy.requests.map((one) => `${one.verb} ${one.resource}`)).toEqual(['patch jobs/status']);
   expect(outcomes).toEqual(['success', 'success']);
 });
 
 test('a write that lost against a newer version is repeated on the newer one, without an error in the log', async () => {
-  proxy.refuse((request) => request.verb === 'update', { status: 409, reason: 'Conflict' });
+  proxy.refuse((request) => request.verb === 'patch', { status: 409, reason: 'Conflict' });
 
   await server.api.create(Jobs, newJob('a'));
   await untilCounted('a', 1);
@@ -121,13 +121,13 @@ test('a write that lost against a newer version is repeated on the newer one, wi
 });
 
 test('a write whose answer is lost is not done twice', async () => {
-  proxy.refuse((request) => request.verb === 'update', { status: 500, reason: 'InternalError', afterServer: true });
+  proxy.refuse((request) => request.verb === 'patch', { status: 500, reason: 'InternalError', afterServer: true });
 
   await server.api.create(Jobs, newJob('a'));
   await untilCounted('a', 1);
   await eventually(() => outcomes.filter((outcome) => outcome === 'success').length >= 2, 'no quiet reconcile');
 
-  expect(proxy.count('update', 'jobs/status')).toBe(1);
+  expect(proxy.count('patch', 'jobs/status')).toBe(1);
   expect(log.messages()).toEqual(['error reconcile failed']);
 });
 
@@ -147,5 +147,5 @@ test('a hundred objects at once: one write each', async () => {
   await Promise.all(names.map((name) => server.api.create(Jobs, newJob(name))));
   for (const name of names) await untilCounted(name, 1);
 
-  expect(proxy.count('update', 'jobs/status')).toBe(100);
+  expect(proxy.count('patch', 'jobs/status')).toBe(100);
 });

@@ -129,7 +129,6 @@ function mortal(diesAfter: number): { api: KubeApi; death: Promise<'died'> } {
     list: (type, options) => read(() => api.list(type, options)),
     create: (type, object, options) => write(() => api.create(type, object, options)),
     replace: (type, object, options) => write(() => api.replace(type, object, options)),
-    replaceStatus: (type, object, options) => write(() => api.replaceStatus(type, object, options)),
     patch: (type, ref, body, options) => write(() => api.patch(type, ref, body, options)),
     delete: (type, ref, options) => write(() => api.delete(type, ref, options)),
   };

@@ -27,6 +27,7 @@ import { storageClassInformer } from '../../projections/storage-class.js';
 import { volumeClaimInformer } from '../../projections/volume-claim.js';
 import { controllerWorkspaceInformer } from '../../projections/workspace.js';
 import { controllerRunInformer } from '../../projections/agent-run.js';
+import { writeStatus } from '../../../test/builders/write-status.js';
 
 const apiVersion = 'boxwright.dev/v1alpha1';
 const signal = new AbortController().signal;
@@ -165,7 +166,7 @@ describe('an agent', () => {
     const box = api.peek(Boxes, 'dev') as Box;
     const refused = { type: 'Ready', status: 'False', reason: 'NamespaceExists', message: '' } as const;
     const conditions = [{ ...refused, lastTransitionTime: '2026-01-01T00:00:00Z' }];
-    await api.replaceStatus(Boxes, { ...box, status: { conditions } });
+    await writeStatus(api, Boxes, { ...box, status: { conditions } });
     await drain();
     expect(agent('a')?.status?.active).toBe(false);
   });

@@ -22,6 +22,7 @@ import type { KubeApi } from '../../../src/kube/types.js';
 import { packFiles } from '../../../src/skills/archive.js';
 import { createKeyring, runReadyApi } from '../../builders/api-process.js';
 import { startApiServer } from '../../builders/api-server.js';
+import { writeStatus } from '../../builders/write-status.js';
 
 /** Slug of everything that the agent has. */
 export const SLUG = 'demo';
@@ -97,7 +98,7 @@ async function put(
   { status, ...body }: Body,
 ): Promise<void> {
   const created = await api.create(type, { apiVersion: API_VERSION, kind: type.kind, metadata: place, ...body });
-  if (status !== undefined) await api.replaceStatus(type, { ...created, status } as KubeObject);
+  if (status !== undefined) await writeStatus(api, type, { ...created, status } as KubeObject);
 }
 
 async function seed(api: KubeApi, { key, name }: Names): Promise<void> {
