@@ -70,27 +70,6 @@ describe('deletions', () => {
     );
   });
 
-  test('a run that is deleted while it works is cancelled and goes away', async () => {
-    await tenant.agent('busy');
-    await createRun(tenant, 'busy', '/shell sleep 200', 'deleted-while-working');
-    await claimed(tenant, 'deleted-while-working');
-    await kubectlOk(['delete', 'agentrun', 'deleted-while-working', '-n', tenant.namespace]);
-    expect(await getObject('job', 'deleted-while-working', tenant.namespace)).toBeUndefined();
-    await eventually('its pod is gone', async () => {
-      const pods = await kubectlOk([
-        'get',
-        'pods',
-        '-n',
-        tenant.namespace,
-        '-l',
-        'boxwright.dev/run=deleted-while-working',
-        '-o',
-        'name',
-      ]);
-      return pods.trim() === '';
-    });
-  });
-
   test.each(['background', 'foreground'])(
     'an agent deleted in the %s takes its triggers and runs along, counted in the Box',
     async (mode) => {

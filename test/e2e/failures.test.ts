@@ -73,13 +73,6 @@ describe('failures', () => {
     expect((await ended(tenant, 'too-long')).status).toMatchObject({ phase: 'error', reason: 'DeadlineExceeded' });
   });
 
-  test('a model failure ends the run with ModelError', async () => {
-    await createRun(tenant, 'worker', '/fail out of tokens', 'model-fails');
-    const over = await ended(tenant, 'model-fails');
-    expect(over.status).toMatchObject({ phase: 'error', reason: 'ModelError' });
-    expect(over.status?.message).toContain('out of tokens');
-  });
-
   test('a Box without an engine says what to configure', async () => {
     const bare = await createTenant('e2e-no-engine', { box: { engine: undefined } });
     await bare.agent('worker');

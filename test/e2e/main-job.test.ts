@@ -117,39 +117,6 @@ describe('the main job', () => {
     expect(second.runId).not.toBe(first.runId);
   });
 
-  test('a run is cancelled while it works, and its processes end', async () => {
-    const sent = await toolOk<RunRecord>(tenant.apiKey, 'send_message', {
-      agentId: tenant.agentId('worker'),
-      message: '/shell sleep 300\n/say never',
-      waitSeconds: 0,
-    });
-    expect(sent).toMatchObject({ status: 'running', output: null });
-    expect(sent.note).toContain('do not send the message again');
-    await eventually('the pod works', async () => {
-      const run = await getObject<{ status?: { claim?: object } }>('agentrun', sent.runId, tenant.namespace);
-      return run?.status?.claim;
-    });
-
-    const answer = await toolOk(tenant.apiKey, 'cancel_run', { agentId: tenant.agentId('worker'), runId: sent.runId });
-    expect(answer['runId']).toBe(sent.runId);
-    const run = await finishedRun(tenant.apiKey, tenant.agentId('worker'), sent.runId);
-    expect(run.status).toBe('cancelled');
-    await eventually('no pod of the run is left working', async () => {
-      const pods = await kubectlOk([
-        'get',
-        'pods',
-        '-n',
-        tenant.namespace,
-        '-l',
-        `boxwright.dev/run=${sent.runId}`,
-        '--field-selector=status.phase=Running',
-        '-o',
-        'name',
-      ]);
-      return pods.trim() === '';
-    });
-  });
-
   test('an invalid manifest is refused with a message that names the field', async () => {
     const cases: [object, string][] = [
       [{ agent: 'worker' }, 'spec.message is required'],
