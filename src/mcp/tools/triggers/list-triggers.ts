@@ -7,7 +7,7 @@ export const listTriggersTool = defineTool({
   name: 'list_triggers',
   title: 'List triggers',
   description:
-    'Lists the webhook triggers of an agent with their public URLs. A URL is a secret: it starts the agent. A read-only key gets no URLs.',
+    'Lists webhook triggers of an agent with their public URLs, secrets that start the agent. A read-only key gets no URLs.',
   effect: 'read',
   input: z.object({ agentId: agentIdArgument }),
   handler: ({ agentId }, { caller, services }) => listTriggers(services.triggers, caller, agentId),
