@@ -3,7 +3,7 @@
  * with the effects. Decisions are pure functions, and one look writes the run's status at most once. The gateway writes the
  * claim, usage and the finish; whoever writes an outcome first wins.
  *
- * Who writes which condition of a run:
+ * Which file decides about which condition of a run (src/run/status-writer.ts enforces who may write it at all):
  *
  * | Condition  | Owner                                                                                           |
  * | ---------- | ----------------------------------------------------------------------------------------------- |
