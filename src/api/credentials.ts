@@ -29,9 +29,8 @@ export function secretNameOf(agent: string): string {
   return `${agent}-secrets`;
 }
 
-const NAME = '[A-Za-z_][A-Za-z0-9_]{0,63}';
-const REFERENCE = new RegExp(`\\$\\{(${NAME})\\}`, 'g');
-const WHOLE_NAME = new RegExp(`^${NAME}$`);
+const REFERENCE = /\$\{([A-Za-z_][A-Za-z0-9_]{0,63})\}/g;
+const WHOLE_NAME = /^[A-Za-z_][A-Za-z0-9_]{0,63}$/;
 
 /** Whether a key of the Secret can be referred to. */
 export function isSecretName(text: string): boolean {

@@ -78,7 +78,7 @@ export function slugFromName(name: string): string {
     .slice(0, MAX_SLUG + 1)
     .replace(/^-+/, '')
     .slice(0, MAX_SLUG)
-    .replace(/-+$/, '');
+    .replace(/(?<!-)-+$/, '');
 }
 
 /** When the run was accepted: `spec.createdAt` (milliseconds), else creationTimestamp. */

@@ -15,7 +15,7 @@ const BaseUrls = z.partialRecord(
   z
     .string()
     .regex(/^https?:\/\/[^\s?#@]+$/)
-    .transform((url) => url.replace(/\/+$/, '')),
+    .transform((url) => url.replace(/(?<!\/)\/+$/, '')),
 );
 
 function parseBaseUrls(text: string, context: z.RefinementCtx): z.output<typeof BaseUrls> {

@@ -120,13 +120,31 @@ export function isNamespaceTerminating(error: unknown): boolean {
   return causes?.some(({ reason }) => reason === 'NamespaceTerminating') === true;
 }
 
-const QUOTED_VALUE = /((?:Invalid|Unsupported|Duplicate) value: )("(?:[^"\\]|\\.)*"|[[{].*[\]}])/gs;
+const REFUSED_VALUE = /(?:Invalid|Unsupported|Duplicate) value: (?=["[{])/g;
+const QUOTED = /"(?:[^"\\]|\\.)*"/sy;
 
 /** The API server quotes what it refuses; that may be a payload or a credential, so only the kind of value stays. */
 export function withoutValues(message: string): string {
-  return message.replace(QUOTED_VALUE, (_match, prefix: string, value: string) =>
-    isTypeName(value) ? `${prefix}${value}` : `${prefix}…`,
-  );
+  const lastBracket = Math.max(message.lastIndexOf(']'), message.lastIndexOf('}'));
+  let clean = '';
+  let read = 0;
+  for (const { 0: prefix, index } of message.matchAll(REFUSED_VALUE)) {
+    const start = index + prefix.length;
+    const end = endOfValue(message, start, lastBracket);
+    // Behind the last bracket and inside a value that was cut out there is nothing to do.
+    if (index < read || end === undefined) continue;
+    const value = message.slice(start, end);
+    clean += message.slice(read, start) + (isTypeName(value) ? value : '…');
+    read = end;
+  }
+  return clean + message.slice(read);
+}
+
+/** Where a value that begins with a quote or bracket ends: one in brackets may hold any text, so it ends with the last. */
+function endOfValue(message: string, start: number, lastBracket: number): number | undefined {
+  if (message[start] !== '"') return lastBracket > start ? lastBracket + 1 : undefined;
+  QUOTED.lastIndex = start;
+  return QUOTED.test(message) ? QUOTED.lastIndex : undefined;
 }
 
 function isTypeName(value: string): boolean {

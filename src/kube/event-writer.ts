@@ -75,7 +75,7 @@ function refOf({ subject, type, reason, note, at }: ObjectEvent): Required<Objec
   const digest = createHash('sha256').update(identity).digest('hex').slice(0, 16);
   return {
     namespace: subject.namespace ?? CLUSTER_EVENTS,
-    name: `${subject.name.slice(0, MAX_SUBJECT_NAME).replace(/[^a-z0-9]+$/, '')}.${digest}`,
+    name: `${subject.name.slice(0, MAX_SUBJECT_NAME).replace(/(?<![^a-z0-9])[^a-z0-9]+$/, '')}.${digest}`,
   };
 }
 

@@ -7,6 +7,7 @@ import type { Logger as PinoLogger, SerializedError } from 'pino';
 
 export type Logger = Pick<PinoLogger, 'debug' | 'info' | 'warn' | 'error' | 'child'>;
 
+// Only patterns that read each character a bounded number of times: texts may be anybody's.
 const SECRETS: readonly [RegExp, string][] = [
   [/\bbw_[A-Za-z0-9_-]{20,}/g, 'bw_[redacted]'],
   // Slashes may be escaped for JSON or for a URL; the pattern of the route stays readable.
@@ -15,7 +16,6 @@ const SECRETS: readonly [RegExp, string][] = [
     '$1[redacted]',
   ],
   [/\b(bearer)\s+[^\s"'\\]+/gi, '$1 [redacted]'],
-  [/\beyJ[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+/g, '[redacted token]'],
   [/-----BEGIN [A-Z ]*PRIVATE KEY-----[^-]*-----END [A-Z ]*PRIVATE KEY-----/g, '[redacted key]'],
 ];
 
@@ -23,7 +23,25 @@ const SECRETS: readonly [RegExp, string][] = [
 export function redact(text: string): string {
   let clean = text;
   for (const [pattern, replacement] of SECRETS) clean = clean.replace(pattern, replacement);
-  return clean;
+  return clean.replace(DOTTED, withoutTokens);
+}
+
+/** What a JSON Web Token can stand in. */
+const DOTTED = /[A-Za-z0-9_.-]+/g;
+
+/** JSON Web Tokens are three parts between dots; the first begins with `eyJ`, at its start or behind a hyphen. */
+function withoutTokens(text: string): string {
+  if (!text.includes('eyJ')) return text;
+  const parts = text.split('.');
+  const kept: string[] = [];
+  for (let i = 0; i < parts.length; i++) {
+    const part = parts[i] ?? '';
+    const at = part.search(/(?<![A-Za-z0-9_])eyJ[A-Za-z0-9_-]/);
+    const isToken = at !== -1 && (parts[i + 1] ?? '') !== '' && (parts[i + 2] ?? '') !== '';
+    kept.push(isToken ? `${part.slice(0, at)}[redacted token]` : part);
+    if (isToken) i += 2;
+  }
+  return kept.join('.');
 }
 
 /** The details of a refusal by the API server quote what it refused: a payload, or a value that should not be there. */

@@ -11,7 +11,7 @@ const port = (fallback: number, text: string) =>
 export const ApiConfig = z.object({
   publicUrl: z
     .url({ protocol: /^https?$/ })
-    .transform((url) => url.replace(/\/+$/, ''))
+    .transform((url) => url.replace(/(?<!\/)\/+$/, ''))
     .describe('Address under which clients reach the API, for example https://agents.example.com.'),
   releaseNamespace: z
     .string()

@@ -2,26 +2,52 @@
 
 interface SecretShape {
   what: string;
-  pattern: RegExp;
+  isIn: (text: string) => boolean;
 }
 
+// Only patterns that read each character a bounded number of times: a template may be 8 MiB.
 const SHAPES: readonly SecretShape[] = [
-  { what: 'a private key', pattern: /-----BEGIN [A-Z ]*PRIVATE KEY-----/ },
-  { what: 'an API key of this service', pattern: /\bbw_[A-Za-z0-9_-]{40,}/ },
-  { what: 'the URL of a trigger', pattern: /\/api\/t\/[a-z0-9.-]+\/[a-z0-9-]+\/[A-Za-z0-9_-]{40,}/ },
-  { what: 'a key of a model vendor', pattern: /\b(?:sk|rk|pk)[-_](?:[A-Za-z0-9]+[-_])*[A-Za-z0-9]{20,}/ },
-  { what: 'a GitHub token', pattern: /\b(?:gh[pousr]_[A-Za-z0-9]{30,}|github_pat_[A-Za-z0-9_]{30,})/ },
-  { what: 'a GitLab token', pattern: /\bglpat-[A-Za-z0-9_-]{18,}/ },
-  { what: 'a Slack token', pattern: /\bxox[abeoprs]-[A-Za-z0-9-]{10,}/ },
-  { what: 'an AWS access key', pattern: /\b(?:AKIA|ASIA)[A-Z0-9]{16}\b/ },
-  { what: 'a Google API key', pattern: /\bAIza[A-Za-z0-9_-]{35}/ },
-  { what: 'a Hugging Face token', pattern: /\bhf_[A-Za-z0-9]{30,}/ },
-  { what: 'a JSON Web Token', pattern: /\beyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}/ },
-  { what: 'a bearer token', pattern: /\bBearer +(?!\$\{)[A-Za-z0-9._~+/-]{20,}/i },
-  { what: 'a password in an address', pattern: /\b[a-z][a-z0-9+.-]*:\/\/[^\s/:@]+:(?!\$\{)[^\s/@]{3,}@/i },
+  shape('a private key', /-----BEGIN [A-Z ]*PRIVATE KEY-----/),
+  shape('an API key of this service', /\bbw_[A-Za-z0-9_-]{40}/),
+  shape('the URL of a trigger', /\/api\/t\/[a-z0-9.-]+\/[a-z0-9-]+\/[A-Za-z0-9_-]{40}/),
+  { what: 'a key of a model vendor', isIn: hasProviderKey },
+  shape('a GitHub token', /\b(?:gh[pousr]_[A-Za-z0-9]{30}|github_pat_[A-Za-z0-9_]{30})/),
+  shape('a GitLab token', /\bglpat-[A-Za-z0-9_-]{18}/),
+  shape('a Slack token', /\bxox[abeoprs]-[A-Za-z0-9-]{10}/),
+  shape('an AWS access key', /\b(?:AKIA|ASIA)[A-Z0-9]{16}\b/),
+  shape('a Google API key', /\bAIza[A-Za-z0-9_-]{35}/),
+  shape('a Hugging Face token', /\bhf_[A-Za-z0-9]{30}/),
+  { what: 'a JSON Web Token', isIn: hasWebToken },
+  shape('a bearer token', /\bBearer +(?!\$\{)[A-Za-z0-9._~+/-]{20}/i),
+  shape('a password in an address', /[a-z0-9+.-]:\/\/[^\s/:@]+:(?!\$\{)[^\s/@]{3,}@/i),
 ];
+
+function shape(what: string, pattern: RegExp): SecretShape {
+  return { what, isIn: (text) => pattern.test(text) };
+}
+
+/** `sk-`, `rk_` or `pk-`, and somewhere behind it, in words joined by `-` or `_`, one of 20 characters. */
+function hasProviderKey(text: string): boolean {
+  return (text.match(/[A-Za-z0-9]+(?:[-_][A-Za-z0-9]+)*/g) ?? []).some((words) => {
+    const at = words.search(/(?<![A-Za-z0-9_])(?:sk|rk|pk)[-_]/);
+    return at !== -1 && /[A-Za-z0-9]{20}/.test(words.slice(at));
+  });
+}
+
+/** Three parts between dots; the first two begin with `{"`, in base64. */
+function hasWebToken(text: string): boolean {
+  return (text.match(/[A-Za-z0-9_.-]+/g) ?? []).some((words) => {
+    const parts = words.split('.');
+    return parts.some(
+      (part, index) =>
+        /(?<![A-Za-z0-9_])eyJ[A-Za-z0-9_-]{10}/.test(part) &&
+        /^eyJ[A-Za-z0-9_-]{10}/.test(parts[index + 1] ?? '') &&
+        (parts[index + 2] ?? '').length >= 10,
+    );
+  });
+}
 
 /** What kind of credential the text seems to hold; undefined when none. The text itself is never told. */
 export function secretIn(text: string): string | undefined {
-  return SHAPES.find(({ pattern }) => pattern.test(text))?.what;
+  return SHAPES.find(({ isIn }) => isIn(text))?.what;
 }

@@ -51,5 +51,5 @@ function userAgentProducts(userAgent: string): string[] {
     for (const item of comment?.split(';') ?? [token ?? '']) products.push((item.split('/', 1)[0] ?? '').trim());
   }
   const first = (text.split(/[;(]/, 1)[0] ?? '').trim();
-  return [first, first.replace(/(?:\/| v?(?=\d)).*$/, ''), ...products];
+  return [first, first.split(/\/| v?(?=\d)/, 1)[0] ?? '', ...products];
 }

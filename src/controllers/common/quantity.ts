@@ -21,7 +21,7 @@ const SUFFIXES: Readonly<Record<string, number>> = {
 
 /** The value of a quantity, or undefined when the text is none. */
 export function parseQuantity(text: string): number | undefined {
-  const match = /^([+-]?(?:\d+\.?\d*|\.\d+))(?:([eE][+-]?\d+)|([numkMGTPE]|[KMGTPE]i)?)$/.exec(text);
+  const match = /^([+-]?(?:\d+(?:\.\d*)?|\.\d+))(?:([eE][+-]?\d+)|([numkMGTPE]|[KMGTPE]i)?)$/.exec(text);
   if (match === null) return undefined;
   const [, number = '', exponent = '', suffix = ''] = match;
   return Number(number + exponent) * (SUFFIXES[suffix] ?? 1);

@@ -82,7 +82,7 @@ export function isProvider(provider: string): provider is ProviderName {
 export function endpointProvider(baseUrl: string): Omit<ProviderApi, 'secretKey'> {
   return {
     dialect: chatCompletions,
-    baseUrl: baseUrl.replace(/\/+$/, ''),
+    baseUrl: baseUrl.replace(/(?<!\/)\/+$/, ''),
     version: 'v1',
     headers: (key): Record<string, string> => (key === '' ? {} : bearer(key)),
     prepare: askingForUsage,

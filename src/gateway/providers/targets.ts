@@ -51,7 +51,7 @@ export class Targets {
   async #ofProvider(provider: ProviderName, model: string, box: GatewayBox): Promise<Target> {
     const api = PROVIDER_APIS[provider];
     const { installationSecret, baseUrls, credentials, prices } = this.options;
-    const ownUrl = box.vendors?.[provider]?.baseUrl.replace(/\/+$/, '');
+    const ownUrl = box.vendors?.[provider]?.baseUrl.replace(/(?<!\/)\/+$/, '');
     const source = providerKeySource(box, provider, installationSecret);
     if (source === undefined) throw noKey(box, provider, api.secretKey);
     return {

@@ -15,16 +15,17 @@ export type Directive =
 /** Longest `/wait`. */
 export const MAX_WAIT_MS = 600_000;
 
-const FOREIGN = /<\s*\/?\s*(?:trigger_payload|agent_message)/i;
-const LINE = /^\s*\/(shell|files|say|wait|fail|ask|approve|call|tool)(?:[ \t]+(.*?))?\s*$/;
+const FOREIGN = /<\s*(?:\/\s*)?(?:trigger_payload|agent_message)/i;
+/** Of a line without white space around it. */
+const LINE = /^\/(shell|files|say|wait|fail|ask|approve|call|tool)(?:[ \t](.*))?$/;
 
 /** The directives of a message, in order. Other lines, also ones that begin with a slash, are text. */
 export function parseDirectives(message: string): Directive[] {
   return trusted(message)
     .split(/\r?\n/)
     .flatMap((line) => {
-      const [, name, rest = ''] = LINE.exec(line) ?? [];
-      return name === undefined ? [] : [directiveOf(name, rest)];
+      const [, name, rest = ''] = LINE.exec(line.trim()) ?? [];
+      return name === undefined ? [] : [directiveOf(name, rest.replace(/^[ \t]+/, ''))];
     });
 }
 
@@ -63,9 +64,10 @@ function askDirective(rest: string): Directive {
 
 /** `/call @writer Draft a text`, and `/call @writer & Draft a text` when nobody waits for the answer. */
 function callDirective(rest: string): Directive {
-  const [, handle, background, message] = /^@([-a-z0-9]{1,36})\s+(&\s+)?(.+)$/.exec(rest) ?? [];
-  if (handle === undefined || message === undefined) return wrong('write it as /call @handle what it should do');
-  return call('call_agent', { handle, message, wait: background === undefined });
+  const [, handle, task] = /^@([-a-z0-9]{1,36})\s+(\S.*)$/.exec(rest) ?? [];
+  if (handle === undefined || task === undefined) return wrong('write it as /call @handle what it should do');
+  const isBackground = /^&\s/.test(task);
+  return call('call_agent', { handle, message: isBackground ? task.slice(1).trimStart() : task, wait: !isBackground });
 }
 
 function toolDirective(rest: string): Directive {

@@ -49,8 +49,9 @@ type Decision = { approved: true; always: boolean } | { approved: false; reason:
 function decisionOf(message: string): Decision {
   const text = message.trim();
   if (/^approve(?:\s+always)?[.!]?$/i.test(text)) return { approved: true, always: /always/i.test(text) };
-  const [, reason] = /^deny(?:\s*:\s*|\s+|$)([^]*)$/i.exec(text) ?? [];
-  return { approved: false, reason: reason ?? text };
+  if (!/^deny(?![^\s:])/i.test(text)) return { approved: false, reason: text };
+  const said = text.slice('deny'.length).trim();
+  return { approved: false, reason: said.replace(/^:\s*/, '') };
 }
 
 /** Runs act as `run:<name>` (src/gateway/tools). */

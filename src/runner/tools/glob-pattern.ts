@@ -16,7 +16,7 @@ export function parsePattern(pattern: string): string[][] {
 
 /** `a{b,c}d` as `abd` and `acd`; a brace without a comma stands for itself. */
 function expandFirstBrace(text: string): string[] {
-  const brace = /\{([^{}]*,[^{}]*)\}/.exec(text);
+  const brace = [...text.matchAll(/\{([^{}]*)\}/g)].find(([, inside]) => inside?.includes(','));
   if (brace?.[1] === undefined) return [text];
   const [before, after] = [text.slice(0, brace.index), text.slice(brace.index + brace[0].length)];
   return brace[1].split(',').map((choice) => `${before}${choice}${after}`);

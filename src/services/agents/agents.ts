@@ -225,7 +225,7 @@ export function freeHandle(base: string, taken: ReadonlySet<string>): string {
   let handle = base;
   for (let number = 2; taken.has(handle); number++) {
     const suffix = `-${number}`;
-    handle = base.slice(0, MAX_SLUG - suffix.length).replace(/-+$/, '') + suffix;
+    handle = base.slice(0, MAX_SLUG - suffix.length).replace(/(?<!-)-+$/, '') + suffix;
   }
   return handle;
 }

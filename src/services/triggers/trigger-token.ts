@@ -62,5 +62,5 @@ function digest(text: string): Buffer {
 
 /** `{publicUrl}/api/t/{agent_id}/{slug}/{token}` (spec 4.3). `publicUrl` has no trailing slash. */
 export function triggerUrl(publicUrl: string, id: string, slug: string, token: string): string {
-  return `${publicUrl.replace(/\/+$/, '')}/api/t/${id}/${slug}/${token}`;
+  return `${publicUrl.replace(/(?<!\/)\/+$/, '')}/api/t/${id}/${slug}/${token}`;
 }

@@ -73,7 +73,8 @@ async function textOf(
 
 /** What a page says about itself in its first bytes. */
 function charsetOfHtml(body: Buffer): string | undefined {
-  return /<meta[^>]+charset=["']?([\w-]+)/i.exec(body.toString('latin1', 0, 2048))?.[1];
+  const tags = body.toString('latin1', 0, 2048).match(/<meta[^<>]+/gi) ?? [];
+  return tags.map((tag) => /charset=["']?([\w-]+)/i.exec(tag)?.[1]).find((charset) => charset !== undefined);
 }
 
 function decode(body: Buffer, charset = 'utf-8'): string {

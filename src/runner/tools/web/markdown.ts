@@ -65,7 +65,7 @@ function blockOf(node: PageNode, place: Place): string[] {
     return nonEmpty(oneLine(node, place)).map((text) => `${'#'.repeat(Number(name[1]))} ${text}`);
   }
   if (name === 'HR') return ['---'];
-  if (name === 'PRE') return nonEmpty((node.textContent ?? '').replace(/^\n+|\s+$/g, '')).map(fenced);
+  if (name === 'PRE') return nonEmpty((node.textContent ?? '').replace(/^\n+/, '').trimEnd()).map(fenced);
   if (name === 'BLOCKQUOTE') return nonEmpty(prefixed(blocksOf(node, place).join('\n\n'), '> ', '> '));
   if (name === 'UL' || name === 'OL' || name === 'MENU') return nonEmpty(listOf(node, place, name === 'OL'));
   if (name === 'TABLE') return nonEmpty(tableOf(node, place));
