@@ -6,7 +6,7 @@
 /** On the Secret: it may be read as credentials of the agent. */
 export const LABEL_CREDENTIAL = 'boxwright.dev/credential';
 /** Keys of model vendors in the Secret that a Box or the installation names for them. */
-export const VENDOR_KEYS = {
+export const PROVIDER_KEYS = {
   anthropic: 'ANTHROPIC_API_KEY',
   openai: 'OPENAI_API_KEY',
   google: 'GOOGLE_API_KEY',

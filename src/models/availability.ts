@@ -1,5 +1,5 @@
 /** Which providers a Box can reach, in the words that tools show. */
-import { LABEL_CREDENTIAL, VENDOR_KEYS } from '../api/credentials.js';
+import { LABEL_CREDENTIAL, PROVIDER_KEYS } from '../api/credentials.js';
 import { boxNamespace } from '../api/names.js';
 import type { Provider } from '../api/v1alpha1/common.js';
 
@@ -62,7 +62,7 @@ function keyLack<P extends Provider>(box: BoxModels, provider: P, lack: (box: Bo
 }
 
 function providerLack(box: BoxModels, provider: ProviderName): Lack {
-  const key = VENDOR_KEYS[provider];
+  const key = PROVIDER_KEYS[provider];
   if (box.credentialsSecret !== undefined) return secretLack(box, { name: box.credentialsSecret, key });
   const own = ownSecret(box, key);
   if (box.vendors?.[provider] !== undefined) {

@@ -21,12 +21,12 @@ test.each([
   expect(findModel(provider, model)?.model).toBe(found);
 });
 
-test('a model of another vendor is not found', () => {
+test('a model of another provider is not found', () => {
   expect(findModel('mistral', 'gpt-4.1')).toBeUndefined();
   expect(findModel('boxwright', 'scripted')).toBeUndefined();
 });
 
-test('each vendor has a default', () => {
+test('each provider has a default', () => {
   const providers = [...new Set(KNOWN_MODELS.map(({ provider }) => provider))];
   expect(providers.map((provider) => [provider, defaultModelOf(provider)])).toEqual([
     ['anthropic', 'claude-sonnet-5'],

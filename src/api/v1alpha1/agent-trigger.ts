@@ -47,8 +47,8 @@ export const AgentTriggerSpec = z.object({
 
 export const AgentTriggerStatus = z.object({
   conditions: Conditions,
-  fireCount: z.int().min(0).optional().describe('Fires in all, mirrored for kubectl.'),
-  lastFiredAt: Timestamp.optional().describe('When the trigger last fired, mirrored for kubectl.'),
+  fireCount: z.int().min(0).optional().describe('Fires in all.'),
+  lastFiredAt: Timestamp.optional().describe('When the trigger last fired.'),
   folded: FoldedTotals,
   folding: Folding,
 });

@@ -36,7 +36,7 @@ const baseUrl = (text: string) =>
     .regex(/^https?:\/\/[^\s?#@]+$/)
     .describe(text);
 
-const vendorAddress = (example: string) =>
+const providerAddress = (example: string) =>
   z
     .object({ baseUrl: baseUrl(`Base URL with the version, for example ${example}.`) })
     .optional()
@@ -45,12 +45,12 @@ const vendorAddress = (example: string) =>
 /** Where the providers are for one Box: a private endpoint, or a proxy that all calls must take. */
 export const VendorAddresses = z
   .object({
-    anthropic: vendorAddress('https://llm-proxy.example.com/anthropic/v1'),
-    openai: vendorAddress('https://llm-proxy.example.com/openai/v1'),
-    google: vendorAddress('https://llm-proxy.example.com/google/v1beta'),
-    mistral: vendorAddress('https://llm-proxy.example.com/mistral/v1'),
-    xai: vendorAddress('https://llm-proxy.example.com/xai/v1'),
-    deepseek: vendorAddress('https://llm-proxy.example.com/deepseek/v1'),
+    anthropic: providerAddress('https://llm-proxy.example.com/anthropic/v1'),
+    openai: providerAddress('https://llm-proxy.example.com/openai/v1'),
+    google: providerAddress('https://llm-proxy.example.com/google/v1beta'),
+    mistral: providerAddress('https://llm-proxy.example.com/mistral/v1'),
+    xai: providerAddress('https://llm-proxy.example.com/xai/v1'),
+    deepseek: providerAddress('https://llm-proxy.example.com/deepseek/v1'),
   })
   .describe(
     "Providers that this Box reaches at another address than the installation does. They are shown a key of `credentialsSecret` alone: the installation's own key never goes to an address of a Box.",

@@ -3,7 +3,7 @@ import { z } from 'zod';
 
 export const MCP_TRANSPORTS = ['http', 'stdio'] as const;
 export const MAX_MCP_SERVERS = 20;
-/** Also a part of the names of its tools, so only what every model vendor accepts there. */
+/** Also a part of the names of its tools, so only what every model provider accepts there. */
 export const MCP_SERVER_NAME = /^[A-Za-z0-9][A-Za-z0-9_-]{0,31}$/;
 
 const value = z.string().max(4096).describe('Value; `${NAME}` stands for key NAME of Secret `<agent>-secrets`.');

@@ -2,7 +2,7 @@
  * The six providers: where they are, which protocol they speak, and how they are shown a key.
  * See docs/architecture.md#providers.
  */
-import { VENDOR_KEYS } from '../../api/credentials.js';
+import { PROVIDER_KEYS } from '../../api/credentials.js';
 import type { Provider } from '../../api/v1alpha1/common.js';
 import { anthropicMessages } from './anthropic.js';
 import { askingForUsage, chatCompletions } from './chat-completions.js';
@@ -32,42 +32,42 @@ export const PROVIDER_APIS: Readonly<Record<ProviderName, ProviderApi>> = {
     dialect: anthropicMessages,
     baseUrl: 'https://api.anthropic.com/v1',
     version: 'v1',
-    secretKey: VENDOR_KEYS.anthropic,
+    secretKey: PROVIDER_KEYS.anthropic,
     headers: (key) => ({ 'x-api-key': key, 'anthropic-version': '2023-06-01' }),
   },
   openai: {
     dialect: openaiResponses,
     baseUrl: 'https://api.openai.com/v1',
     version: 'v1',
-    secretKey: VENDOR_KEYS.openai,
+    secretKey: PROVIDER_KEYS.openai,
     headers: bearer,
   },
   google: {
     dialect: googleGenerate,
     baseUrl: 'https://generativelanguage.googleapis.com/v1beta',
     version: 'v1beta',
-    secretKey: VENDOR_KEYS.google,
+    secretKey: PROVIDER_KEYS.google,
     headers: (key) => ({ 'x-goog-api-key': key }),
   },
   mistral: {
     dialect: chatCompletions,
     baseUrl: 'https://api.mistral.ai/v1',
     version: 'v1',
-    secretKey: VENDOR_KEYS.mistral,
+    secretKey: PROVIDER_KEYS.mistral,
     headers: bearer,
   },
   xai: {
     dialect: openaiResponses,
     baseUrl: 'https://api.x.ai/v1',
     version: 'v1',
-    secretKey: VENDOR_KEYS.xai,
+    secretKey: PROVIDER_KEYS.xai,
     headers: bearer,
   },
   deepseek: {
     dialect: chatCompletions,
     baseUrl: 'https://api.deepseek.com/v1',
     version: 'v1',
-    secretKey: VENDOR_KEYS.deepseek,
+    secretKey: PROVIDER_KEYS.deepseek,
     headers: bearer,
     prepare: askingForUsage,
   },
