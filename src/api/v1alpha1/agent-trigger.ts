@@ -47,7 +47,7 @@ export const AgentTriggerSpec = z.object({
 
 export const AgentTriggerStatus = z.object({
   conditions: Conditions,
-  fireCount: z.int().min(0).optional().describe('Fires in all.'),
+  fireCount: z.int().min(0).optional().describe('Fires in all, as kubectl shows them.'),
   lastFiredAt: Timestamp.optional().describe('When the trigger last fired.'),
   folded: FoldedTotals,
   folding: Folding,

@@ -94,8 +94,8 @@ export const AgentStatus = z.object({
   handle: z.string().max(36).optional().describe('The handle by which the agent can be called now.'),
   active: z.boolean().optional().describe('False when the plan has no free agent slot (spec 3).'),
   inactiveReason: z.string().max(512).optional().describe('Why the agent is not active.'),
-  runs: z.int().min(0).optional().describe('Runs in all.'),
-  tokens: z.int().min(0).optional().describe('Tokens in all.'),
+  runs: z.int().min(0).optional().describe('Runs in all, as kubectl shows them.'),
+  tokens: z.int().min(0).optional().describe('Tokens in all, as kubectl shows them.'),
   costUsd: z.string().max(24).optional().describe('Known cost in all in US dollars.'),
   lastRunAt: Timestamp.optional().describe('When the newest run was accepted.'),
   presentSecrets: z
