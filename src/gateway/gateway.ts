@@ -67,7 +67,7 @@ export interface Gateway {
 
 export function createGateway(deps: GatewayDeps): Gateway {
   const { api, caches, self, clock, metrics, log } = deps;
-  const store = new RunStore({ api, cache: caches.runs });
+  const store = new RunStore({ api, cache: caches.runs, log });
   const served = new ServedRuns({ api, clock });
   const lock = new KeyedLock();
   const reviews = new TokenReviewer({ api, clock, metrics });

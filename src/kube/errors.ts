@@ -99,6 +99,16 @@ export function isInvalid(error: unknown): boolean {
   return error instanceof KubeApiError && error.status === 422;
 }
 
+/**
+ * The top-level fields of the status that the schema of the object refuses; none for any other error, also of a policy, whose
+ * causes name no field.
+ */
+export function invalidStatusFields(error: unknown): ReadonlySet<string> {
+  const causes = error instanceof KubeApiError && isInvalid(error) ? (error.details?.causes ?? []) : [];
+  const fields = causes.map(({ field }) => /^status\.([A-Za-z]+)/.exec(field ?? '')?.[1]);
+  return new Set(fields.filter((field) => field !== undefined));
+}
+
 /** A 4xx: the API server did not do it. After a 5xx and after no answer a write may have happened. */
 export function isRefused(error: unknown): error is KubeApiError {
   return error instanceof KubeApiError && error.status < 500;

@@ -120,7 +120,7 @@ export function createControllerParts(deps: ControllerPartsDependencies): Contro
   const common = { api, caches, clock, log };
   const namespace = config.releaseNamespace;
   const installation = createInstallationController({ ...common, namespace, gatewayService: config.gatewayService });
-  const rollUp = new RollUp(api, (box, signal) => workspaceOf(api, caches.boxes, box, signal));
+  const rollUp = new RollUp(api, (box, signal) => workspaceOf(api, caches.boxes, box, signal), log);
   const archive = createArchiving(deps);
   const shownRuns = countLiveRuns(countableRuns(caches.runs), config.retentionMaxFinished);
   metrics.backlog.track(shownRuns);

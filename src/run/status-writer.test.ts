@@ -1,4 +1,5 @@
 import { AgentRuns, type AgentRun } from '../api/v1alpha1/agent-run.js';
+import { KubeApiError } from '../kube/errors.js';
 import { RecordingApi } from '../../test/builders/recording-api.js';
 import type { RunStatus } from './status.js';
 import { NotOwnerError, RunStatusWriter, expectOwner, type StatusOwner } from './status-writer.js';
@@ -54,6 +55,50 @@ test('an event of somebody else is refused before it is sent', async () => {
   const { api, run } = seeded();
   await expect(new RunStatusWriter(api, 'budget controller').apply(run, QUEUED)).rejects.toThrow(NotOwnerError);
   expect(api.writes).toEqual([]);
+});
+
+const FINISHED = {
+  type: 'finished',
+  by: 'gateway',
+  outcome: { reason: 'Completed', message: 'good', output: 'Done.' },
+  now: NOW,
+} as const;
+
+function refusing(fields: readonly string[]): KubeApiError {
+  const causes = fields.map((field) => ({ field, reason: 'FieldValueInvalid' }));
+  return new KubeApiError({ status: 422, reason: 'Invalid', message: 'invalid', details: { causes } });
+}
+
+const patchOf = { verb: 'patch', resource: 'agentruns/status' } as const;
+
+test('a run ends without what the API server finds invalid, and says so', async () => {
+  const { api, run } = seeded();
+  api.failNext({ ...patchOf, error: refusing(['status.usage.totalTokens', 'status.usage.costUsd']) });
+  const warned: unknown[] = [];
+  const writer = new RunStatusWriter(api, 'gateway', { warn: (data: unknown) => void warned.push(data) });
+  const written = await writer.apply(run, FINISHED);
+  const message = 'good (Not stored, because Kubernetes found it invalid: usage.)';
+  expect(written?.status).toMatchObject({
+    phase: 'done',
+    reason: 'Completed',
+    output: 'Done.',
+    usageFinal: true,
+    message,
+  });
+  expect(written?.status?.conditions?.find(({ type }) => type === 'Finished')?.message).toBe(message);
+  expect(written?.status).not.toHaveProperty('usage');
+  expect(warned).toMatchObject([{ run: 'ada-1', fields: ['usage'] }]);
+});
+
+test.each([
+  ['names what a run cannot do without', refusing(['status.phase'])],
+  ['names no field, as those of a policy', refusing([''])],
+  ['is about another version', new KubeApiError({ status: 409, reason: 'Conflict', message: 'changed' })],
+])('a refusal that %s stays a refusal', async (_what, error) => {
+  const { api, run } = seeded();
+  api.failNext({ ...patchOf, error });
+  await expect(new RunStatusWriter(api, 'gateway').apply(run, FINISHED)).rejects.toBe(error);
+  expect(api.writes).toHaveLength(1);
 });
 
 const condition = (type: string, reason = 'Because') => ({

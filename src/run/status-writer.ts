@@ -6,9 +6,13 @@
  * See docs/architecture.md#status-ownership.
  */
 import { isDeepStrictEqual } from 'node:util';
+import { findCondition } from '../api/conditions.js';
 import { AgentRuns, type AgentRun, type RunBudget } from '../api/v1alpha1/agent-run.js';
+import { invalidStatusFields } from '../kube/errors.js';
 import { statusDiff } from '../kube/status-diff.js';
 import type { KubeApi } from '../kube/types.js';
+import type { Logger } from '../observability/logger.js';
+import { cutUtf8 } from '../runtime/text.js';
 import type { RunStatus } from './status.js';
 import { transition, type StatusEvent } from './transition.js';
 
@@ -69,10 +73,18 @@ export class NotOwnerError extends Error {
   override readonly name = 'NotOwnerError';
 }
 
+/**
+ * What a run can end without. When the API server finds such a value invalid, the rest is written: a run that cannot end would
+ * hold up its session, and the removal of all that counts it.
+ */
+const DISPENSABLE = ['usage', 'openCall', 'output', 'outputTruncated', 'pending', 'transcript', 'budget'] as const;
+const MAX_MESSAGE_BYTES = 1024;
+
 export class RunStatusWriter {
   constructor(
     private readonly api: Pick<KubeApi, 'patch'>,
     private readonly owner: StatusOwner,
+    private readonly log?: Pick<Logger, 'warn'>,
   ) {}
 
   /**
@@ -83,12 +95,45 @@ export class RunStatusWriter {
     const next = transition(run, event);
     if (next === undefined) return undefined;
     expectOwner(this.owner, run.status, next);
+    try {
+      return await this.#write(run, next, signal);
+    } catch (error) {
+      const refused = invalidStatusFields(error);
+      const left = DISPENSABLE.filter((field) => refused.has(field) && next[field] !== undefined);
+      if (left.length === 0) throw error;
+      const { namespace, name } = run.metadata;
+      this.log?.warn({ err: error, namespace, run: name, fields: left }, 'a status is written without what is invalid');
+      return await this.#write(run, withoutFields(run.status, next, left), signal);
+    }
+  }
+
+  async #write(run: AgentRun, next: RunStatus, signal?: AbortSignal): Promise<AgentRun> {
     const { namespace, name, resourceVersion } = run.metadata;
     const ref = { name, ...(namespace === undefined ? {} : { namespace }) };
     const body = { metadata: { resourceVersion }, status: statusDiff(run.status, next) };
     const options = { type: 'merge', subresource: 'status', ...(signal === undefined ? {} : { signal }) } as const;
     return await this.api.patch(AgentRuns, ref, body, options);
   }
+}
+
+/** The status with these fields as they were before; an end that is written now says so. */
+function withoutFields(
+  before: RunStatus | undefined,
+  next: RunStatus,
+  fields: readonly (typeof DISPENSABLE)[number][],
+): RunStatus {
+  const kept: RunStatus = { ...next };
+  for (const field of fields) {
+    delete kept[field];
+    if (before?.[field] !== undefined) Object.assign(kept, { [field]: before[field] });
+  }
+  const ended = findCondition(next.conditions, 'Finished');
+  if (ended === undefined || findCondition(before?.conditions, 'Finished') !== undefined) return kept;
+  const note = `(Not stored, because Kubernetes found it invalid: ${fields.join(', ')}.)`;
+  const message = cutUtf8(ended.message, MAX_MESSAGE_BYTES - note.length - 1);
+  const noted = message === '' ? note : `${message} ${note}`;
+  const conditions = next.conditions?.map((one) => (one === ended ? { ...one, message: noted } : one));
+  return { ...kept, message: noted, ...(conditions === undefined ? {} : { conditions }) };
 }
 
 /** Throws {@link NotOwnerError}. */

@@ -8,7 +8,8 @@ import { streamText, type LanguageModel } from 'ai';
 import { z } from 'zod';
 import { LABEL_CREDENTIAL } from '../../src/api/credentials.js';
 import { parseMicroUsd } from '../../src/run/usage/money.js';
-import type { RunBudget } from '../../src/api/v1alpha1/agent-run.js';
+import { AgentRunStatus, type RunBudget } from '../../src/api/v1alpha1/agent-run.js';
+import { MAX_CALL_TOKENS } from '../../src/run/usage/saturating.js';
 import type { ClaimAnswer } from '../../src/protocol/run.js';
 import { ConfigMaps, Jobs, Secrets } from '../../src/kube/core-types.js';
 import { createAiSdkEngine } from '../../src/runner/ai-sdk-engine.js';
@@ -200,6 +201,24 @@ describe.each(PROVIDER_APIS)('$provider', (one) => {
     expect(at.vendor.requests.map(({ path }) => path)).toEqual([one.path, one.path]);
     expect(usageOf(at)).toMatchObject({ steps: 2, inputTokens: 2700, outputTokens: 110, totalTokens: 2810 });
     expect(parseMicroUsd(usageOf(at)?.costUsd)).toBe(COSTS[one.provider]);
+  });
+
+  test('absurd counts are cut for each call, and the run ends with a status that can be stored', async () => {
+    const most = Number.MAX_SAFE_INTEGER;
+    const at = await scene(one, [
+      { calls: [{ tool: 'echo', input: { text: 'x' } }], usage: { input: most, output: most, cached: most } },
+      { text: 'Done.', usage: { input: most, output: most } },
+    ]);
+
+    expect(await runAgent(at)).toMatchObject({ reason: 'Completed', steps: 2 });
+    const outcome = { reason: 'Completed', message: '', output: 'Done.' };
+    await at.world.call(at.gateway, at.pod, 'finish', { epoch: 1, events: [], outcome });
+
+    const { status } = at.world.run('helper-1');
+    expect(AgentRunStatus.safeParse(status).error).toBeUndefined();
+    const all = { inputTokens: 2 * MAX_CALL_TOKENS, outputTokens: 2 * MAX_CALL_TOKENS };
+    expect(status).toMatchObject({ phase: 'done', usageFinal: true, usage: { steps: 2, ...all } });
+    expect(at.gateway.logs.filter((line) => line.includes('more tokens than one call can use'))).toHaveLength(1);
   });
 
   test('the key goes to the vendor alone, and the run token never does', async () => {

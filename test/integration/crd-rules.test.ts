@@ -4,6 +4,7 @@ import type { AgentRun } from '../../src/api/v1alpha1/agent-run.js';
 import { ALL_KINDS } from '../../src/api/v1alpha1/index.js';
 import type { KubeObject, ResourceType } from '../../src/api/meta.js';
 import { KubeApiError } from '../../src/kube/errors.js';
+import { RunStatusWriter } from '../../src/run/status-writer.js';
 import { startApiServer } from '../builders/api-server.js';
 import type { TestApiServer } from '../builders/api-server.js';
 
@@ -139,6 +140,22 @@ describe('the rules of the CRDs', () => {
       expect(await refusal(patchStatus('ended', null))).toContain(message);
       const run = await server.api.get(AgentRuns, { namespace, name: 'ended' });
       expect(run.status).toEqual({ phase: 'error', reason: 'PodDeleted' });
+    });
+
+    test('ends without the counts that the API server refuses, and says so', async () => {
+      const run = (await create('AgentRun', 'absurd', { agent: 'ada', message: 'go' })) as AgentRun;
+      const gateway = { gatewayPod: 'g', gatewayUid: 'u', gatewayAddress: '10.0.0.1:8443' };
+      const claim = { podUid: 'p', podName: 'p', at: '2026-01-01T00:00:00Z', ...gateway, epoch: 1 };
+      const claimed = await patchStatus('absurd', { phase: 'running', claim });
+      const counts = { inputTokens: 2 ** 53, outputTokens: 1e300, totalTokens: 2 ** 60 };
+      const work = { fencingToken: 1, usage: { steps: 1, ...counts, costUsd: '9'.repeat(40) } };
+      const outcome = { reason: 'Completed', message: '', output: 'Done.' } as const;
+      const event = { type: 'finished', by: 'gateway', outcome, end: { work }, now: '2026-01-01T00:00:01Z' } as const;
+      const ended = await new RunStatusWriter(server.api, 'gateway').apply(claimed, event);
+      expect(ended?.metadata.uid).toBe(run.metadata.uid);
+      expect(ended?.status).toMatchObject({ phase: 'done', reason: 'Completed', output: 'Done.', usageFinal: true });
+      expect(ended?.status?.message).toContain('found it invalid: usage');
+      expect(ended?.status?.usage).toBeUndefined();
     });
 
     test('may be cancelled, and that cannot be taken back', async () => {

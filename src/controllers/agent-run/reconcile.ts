@@ -37,7 +37,7 @@ export class RunReconciler {
 
   /** `wake` is called with other runs that got a reservation. */
   constructor(deps: RunDependencies, queue: RunQueue, wake: (key: string) => void) {
-    const writer = new RunWriter(deps.api, deps.clock);
+    const writer = new RunWriter(deps.api, deps.clock, deps.log);
     this.#deps = deps;
     this.#queue = queue;
     this.#writer = writer;

@@ -9,6 +9,7 @@ import type { QueueReason } from '../../run/reasons.js';
 import { Jobs } from '../../kube/core-types.js';
 import { isConflict, isNotFound, orUndefined } from '../../kube/errors.js';
 import type { KubeApi } from '../../kube/types.js';
+import type { Logger } from '../../observability/logger.js';
 import { isoNow } from '../../runtime/clock.js';
 import type { Clock } from '../../runtime/clock.js';
 import { refOf } from '../common/finalizer.js';
@@ -23,8 +24,9 @@ export class RunWriter {
   constructor(
     private readonly api: Pick<KubeApi, 'patch' | 'delete'>,
     private readonly clock: Clock,
+    log?: Pick<Logger, 'warn'>,
   ) {
-    this.#status = new RunStatusWriter(api, 'run controller');
+    this.#status = new RunStatusWriter(api, 'run controller', log);
   }
 
   /** Stores the outcome; 409 when anybody wrote the run since it was seen, for example the finish itself. */

@@ -9,6 +9,7 @@
  * See docs/architecture.md#budgets.
  */
 import { amountOf, countedAt, periodsOf } from '../../run/usage/budget.js';
+import { sumOf } from '../../run/usage/saturating.js';
 import type { Allowance, Amount, Grant } from '../../run/usage/budget.js';
 import { isTerminal, isSettled } from '../../run/status.js';
 import { amountInUse } from '../../run/usage/open-call.js';
@@ -131,7 +132,7 @@ export class BudgetLedger {
     const below = this.#used(familyOf(this.#caches, caller), undefined, uidOf(without));
     if (caller === without) return below;
     const own = this.#held(caller)?.amount ?? NOTHING;
-    return { tokens: below.tokens + own.tokens, microUsd: below.microUsd + own.microUsd };
+    return { tokens: sumOf(below.tokens, own.tokens), microUsd: sumOf(below.microUsd, own.microUsd) };
   }
 
   /** What the runs of an owner used or may use in the day or month of a time, by default now. */
@@ -148,11 +149,11 @@ export class BudgetLedger {
     const { folded, folding = [] } = sums ?? {};
     const sum = { tokens: 0, microUsd: 0 };
     const add = ({ tokens, microUsd }: Amount) => {
-      sum.tokens += tokens;
-      sum.microUsd += microUsd;
+      sum.tokens = sumOf(sum.tokens, tokens);
+      sum.microUsd = sumOf(sum.microUsd, microUsd);
     };
     if (folded !== undefined && period === undefined) {
-      add({ tokens: folded.inputTokens + folded.outputTokens, microUsd: folded.costMicroUsd });
+      add({ tokens: sumOf(folded.inputTokens, folded.outputTokens), microUsd: folded.costMicroUsd });
     }
     const base = folded?.periods?.find((one) => one.period === period);
     if (base !== undefined) add({ tokens: base.tokens, microUsd: base.costMicroUsd });

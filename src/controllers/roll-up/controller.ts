@@ -3,6 +3,7 @@
  * also takes the UIDs of removed runs out of `folding` again. The sums themselves are written by the roll-up alone.
  */
 import { formatMicroUsd } from '../../run/usage/money.js';
+import { sumOf } from '../../run/usage/saturating.js';
 import type { KubeObject, ResourceType } from '../../api/meta.js';
 import { boxOfNamespace, childName } from '../../api/names.js';
 import { totalsOf, isCounted } from '../../run/usage/totals.js';
@@ -165,7 +166,7 @@ function agentFields(
   const totals = ownTotals(agent, own);
   return {
     runs: totals.runs,
-    tokens: totals.inputTokens + totals.outputTokens,
+    tokens: sumOf(totals.inputTokens, totals.outputTokens),
     ...(totals.costMicroUsd === null ? {} : { costUsd: formatMicroUsd(totals.costMicroUsd) }),
     ...(totals.lastRunAt === null ? {} : { lastRunAt: totals.lastRunAt }),
   };

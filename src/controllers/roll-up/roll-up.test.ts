@@ -2,6 +2,7 @@
  * Roll-up is exact: property tests with crashes between any two writes, two controllers and caches that lag.
  * The recording API plays etcd; each round of the property is one controller that works with what an old cache shows.
  */
+import { jest } from '@jest/globals';
 import * as fc from 'fast-check';
 import { AgentRuns } from '../../api/v1alpha1/agent-run.js';
 import type { AgentRun } from '../../api/v1alpha1/agent-run.js';
@@ -13,9 +14,9 @@ import { FINALIZER_ROLL_UP } from '../../api/labels.js';
 import { API_VERSION } from '../../api/define-resource.js';
 import { objectKey } from '../../api/meta.js';
 import type { KubeObject, ResourceType } from '../../api/meta.js';
-import { isConflict, isNotFound } from '../../kube/errors.js';
+import { KubeApiError, isConflict, isNotFound } from '../../kube/errors.js';
 import { totalsOf } from '../../run/usage/totals.js';
-import type { FoldedTotals } from '../../api/v1alpha1/common.js';
+import { FoldedTotals } from '../../api/v1alpha1/common.js';
 import { RecordingApi } from '../../../test/builders/recording-api.js';
 import { NAMESPACE, makeAgent, makeBox, makeRun, makeWorkspace } from '../../../test/builders/run-objects.js';
 import { systemClock } from '../../runtime/clock.js';
@@ -170,6 +171,34 @@ describe('folding one run', () => {
     await rollUpAndRelease(api, rollUpOf(api), run);
     expect(api.writes.map(({ resource }) => resource)).toEqual(['agentruns']);
     expect(api.peek(Boxes, 'dev')?.status?.folded?.runs).toBe(1);
+  });
+
+  it('goes on with absurd counts: the sums stop at what a status can hold', async () => {
+    const api = new RecordingApi();
+    seedOwners(api);
+    const runs = ['ada-1', 'ada-2'].map((name) => api.seed(AgentRuns, endedRun(name, Number.MAX_SAFE_INTEGER)));
+    for (const run of runs) await rollUpAndRelease(api, rollUpOf(api), run);
+    for (const [type, key] of OWNERS) {
+      const status = api.peek(type, key)?.status;
+      expect(FoldedTotals.safeParse(status?.folded).error).toBeUndefined();
+      expect(status).toMatchObject({ folded: { runs: 2, inputTokens: Number.MAX_SAFE_INTEGER } });
+    }
+    expect(api.all(AgentRuns)).toEqual([]);
+  });
+
+  it('goes on without sums that the API server finds invalid, and logs it', async () => {
+    const api = new RecordingApi();
+    seedOwners(api);
+    const run = api.seed(AgentRuns, endedRun('ada-1', 7));
+    const details = { causes: [{ field: 'status.folded.inputTokens' }] };
+    const error = new KubeApiError({ status: 422, reason: 'Invalid', message: 'too large', details });
+    api.failNext({ verb: 'patch', resource: 'workspaces/status', error });
+    const warn = jest.fn();
+    await rollUpAndRelease(api, new RollUp(api, () => Promise.resolve('acme'), { warn }), run);
+    expect(warn.mock.calls).toMatchObject([[{ kind: 'Workspace', name: 'acme' }, expect.any(String)]]);
+    expect(api.peek(Workspaces, 'acme')?.status).toMatchObject({ folding: [run.metadata.uid] });
+    expect(api.peek(Boxes, 'dev')?.status?.folded?.inputTokens).toBe(7);
+    expect(api.all(AgentRuns)).toEqual([]);
   });
 
   it('adds a run to the runs above it that are there, and to no other total twice', async () => {

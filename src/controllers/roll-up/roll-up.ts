@@ -21,8 +21,9 @@ import { Agents } from '../../api/v1alpha1/agent.js';
 import { Boxes } from '../../api/v1alpha1/box.js';
 import type { RunStatus } from '../../run/status.js';
 import { Workspaces } from '../../api/v1alpha1/workspace.js';
-import { isConflict, isNotFound, orUndefined } from '../../kube/errors.js';
+import { invalidStatusFields, isConflict, isNotFound, orUndefined } from '../../kube/errors.js';
 import type { KubeApi, ObjectRef } from '../../kube/types.js';
+import type { Logger } from '../../observability/logger.js';
 import { refOf } from '../common/finalizer.js';
 import type { FieldsOf } from '../../run/status-writer.js';
 
@@ -53,6 +54,12 @@ export class RollUpFullError extends Error {
 
 type RollUpApi = Pick<KubeApi, 'get' | 'patch'>;
 
+/** How an owner is written. */
+interface RollUpAccess {
+  api: RollUpApi;
+  log: Pick<Logger, 'warn'> | undefined;
+}
+
 interface Waiter {
   run: AgentRun;
   uid: string | undefined;
@@ -68,6 +75,7 @@ export class RollUp {
     private readonly api: RollUpApi,
     /** The Workspace of a Box; undefined when the Box is gone, and with it every owner. */
     private readonly workspaceOf: (box: string, signal: AbortSignal) => Promise<string | undefined>,
+    private readonly log?: Pick<Logger, 'warn'>,
   ) {}
 
   /** Resolves when the run is in the totals of all its owners. Only for runs that are being deleted and have ended. */
@@ -83,7 +91,8 @@ export class RollUp {
   /** Runs of one owner that are added at the same time share one write. */
   #addTo(owner: RollUpOwner, run: AgentRun, signal: AbortSignal): Promise<void> {
     const key = `${owner.type.plural}:${objectKey(owner.ref)}`;
-    const queue = this.#queues.get(key) ?? new OwnerQueue(this.api, owner, () => this.#queues.delete(key));
+    const queue =
+      this.#queues.get(key) ?? new OwnerQueue({ api: this.api, log: this.log }, owner, () => this.#queues.delete(key));
     this.#queues.set(key, queue);
     return queue.add(run, owner.uid, signal);
   }
@@ -115,7 +124,7 @@ class OwnerQueue {
   #working = false;
 
   constructor(
-    private readonly api: RollUpApi,
+    private readonly access: RollUpAccess,
     private readonly owner: RollUpOwner,
     private readonly onIdle: () => void,
   ) {}
@@ -143,7 +152,7 @@ class OwnerQueue {
     this.#working = true;
     for (let batch = this.#next(); batch.length > 0; batch = this.#next()) {
       try {
-        await rollUpBatch(this.api, this.owner, batch);
+        await rollUpBatch(this.access, this.owner, batch);
         for (const { done } of batch) done();
       } catch (error) {
         for (const { failed } of batch) failed(error);
@@ -159,28 +168,28 @@ class OwnerQueue {
 }
 
 /** Goes on as long as one of them waits. */
-async function rollUpBatch(api: RollUpApi, owner: RollUpOwner, batch: readonly Waiter[]): Promise<void> {
+async function rollUpBatch(access: RollUpAccess, owner: RollUpOwner, batch: readonly Waiter[]): Promise<void> {
   const allLeft = new AbortController();
   const leave = () => {
     if (batch.every(({ signal }) => signal.aborted)) allLeft.abort(batch[0]?.signal.reason);
   };
   for (const { signal } of batch) signal.addEventListener('abort', leave);
   try {
-    await rollUpUntilWritten(api, owner, batch, allLeft.signal);
+    await rollUpUntilWritten(access, owner, batch, allLeft.signal);
   } finally {
     for (const { signal } of batch) signal.removeEventListener('abort', leave);
   }
 }
 
 async function rollUpUntilWritten(
-  api: RollUpApi,
+  access: RollUpAccess,
   owner: RollUpOwner,
   batch: readonly Waiter[],
   signal: AbortSignal,
 ): Promise<void> {
   for (let attempt = 1; ; attempt += 1) {
     try {
-      return await rollUpOnce(api, owner, batch, signal);
+      return await rollUpOnce(access, owner, batch, signal);
     } catch (error) {
       if (!isConflict(error) || attempt >= MAX_ATTEMPTS) throw error;
     }
@@ -188,7 +197,7 @@ async function rollUpUntilWritten(
 }
 
 async function rollUpOnce(
-  api: RollUpApi,
+  { api, log }: RollUpAccess,
   owner: RollUpOwner,
   batch: readonly Waiter[],
   signal: AbortSignal,
@@ -205,15 +214,18 @@ async function rollUpOnce(
   const fresh = live.filter((run) => run !== undefined);
   if (fresh.length === 0) return;
   if (folding.length + fresh.length > MAX_FOLDING) throw new RollUpFullError('too many removed runs are unconfirmed');
-  const status: OwnerStatus = {
-    folded: rollUp(folded, fresh.map(countedRun)),
-    folding: [...folding, ...fresh.map((run) => run.metadata.uid ?? '')],
-  };
-  const body = { metadata: { resourceVersion: object.metadata.resourceVersion }, status };
-  try {
+  const uids = { folding: [...folding, ...fresh.map((run) => run.metadata.uid ?? '')] };
+  const write = async (status: OwnerStatus): Promise<void> => {
+    const body = { metadata: { resourceVersion: object.metadata.resourceVersion }, status };
     await api.patch(owner.type, owner.ref, body, { type: 'merge', subresource: 'status', signal });
+  };
+  try {
+    await write({ folded: rollUp(folded, fresh.map(countedRun)), ...uids });
   } catch (error) {
-    if (!isNotFound(error)) throw error;
+    if (isNotFound(error)) return;
+    if (!invalidStatusFields(error).has('folded')) throw error;
+    log?.warn({ err: error, kind: owner.type.kind, name: owner.ref.name }, 'sums that are invalid are not stored');
+    await write(uids);
   }
 }
 

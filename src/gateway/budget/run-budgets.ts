@@ -4,6 +4,7 @@
  * See docs/architecture.md#budgets.
  */
 import { formatMicroUsd, parseMicroUsd } from '../../run/usage/money.js';
+import { sumOf } from '../../run/usage/saturating.js';
 import type { AgentRun, RunBudget, RunUsage } from '../../api/v1alpha1/agent-run.js';
 import { sleep, type Clock } from '../../runtime/clock.js';
 import { GatewayError, runEnded } from '../errors.js';
@@ -138,8 +139,8 @@ function wishOf({ granted }: RunBudget, usage: RunUsage, ask: Ask): RunBudget['g
   const cost =
     price === undefined ? 0 : (inputPrice(price) * inputTokens + price.outputMicroUsd * outputTokens) / 1_000_000;
   return {
-    ...(granted.tokens === undefined ? {} : { tokens: usage.totalTokens + inputTokens + outputTokens }),
-    ...(granted.usd === undefined ? {} : { usd: formatMicroUsd(used + Math.ceil(cost) + 1) }),
+    ...(granted.tokens === undefined ? {} : { tokens: sumOf(usage.totalTokens, inputTokens, outputTokens) }),
+    ...(granted.usd === undefined ? {} : { usd: formatMicroUsd(sumOf(used, Math.ceil(cost), 1)) }),
   };
 }
 

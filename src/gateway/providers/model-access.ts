@@ -42,7 +42,7 @@ export function createModelAccess({ api, clock, log, settings, dispatcher }: Mod
       installationSecret: installationSecretOf(settings),
       baseUrls: settings.modelBaseUrls,
     }),
-    proxy: new ModelProxy({ clock, client: new ProviderClient({ clock, dispatcher }), credentials }),
+    proxy: new ModelProxy({ clock, client: new ProviderClient({ clock, dispatcher }), credentials, log }),
   };
 }
 

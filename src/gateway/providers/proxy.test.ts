@@ -11,6 +11,9 @@ import { ModelProxy } from './proxy.js';
 import { ProviderClient } from './provider-client.js';
 import { endpointProvider } from './providers.js';
 
+const credentials = { forget: () => undefined };
+const log = { warn: () => undefined };
+
 test('a call that is cut while its budget is asked for never leaves, and costs nothing', async () => {
   const clock = new FakeClock();
   const calls: string[] = [];
@@ -21,7 +24,7 @@ test('a call that is cut while its budget is asked for never leaves, and costs n
   const client = new ProviderClient({ clock, dispatcher });
   const served = { usage: NO_USAGE } as ServedRun;
   const gone = new AbortController();
-  const called = new ModelProxy({ clock, client, credentials: { forget: () => undefined } }).call({
+  const called = new ModelProxy({ clock, client, credentials, log }).call({
     target: { provider: 'boxwright', api, key: undefined, price: undefined },
     path: 'v1/chat/completions',
     body: { model: 'own', messages: [{ role: 'user', content: 'Hello' }] },
@@ -55,7 +58,7 @@ test('an answer of type Text/Event-Stream is a stream', async () => {
       body: Readable.from([Buffer.from(text)]),
     }),
   };
-  await new ModelProxy({ clock: new FakeClock(), client, credentials: { forget: () => undefined } }).call({
+  await new ModelProxy({ clock: new FakeClock(), client, credentials, log }).call({
     target: { provider: 'boxwright', api: endpointProvider('http://127.0.0.1/v1'), key: undefined, price: undefined },
     path: 'v1/chat/completions',
     body: { model: 'own', messages: [{ role: 'user', content: 'Hello' }], stream: true },

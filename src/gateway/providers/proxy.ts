@@ -2,6 +2,7 @@
  * One model call towards a provider: what may pass is checked, the key takes the place of the run
  * token, the answer goes through as it comes, and what it says was used is counted here.
  */
+import { isDeepStrictEqual } from 'node:util';
 import type { z } from 'zod';
 import { readText } from '../../net/capped-body.js';
 import { mediaTypeOf } from '../../net/media-type.js';
@@ -15,12 +16,13 @@ import type { CallResult } from '../metrics.js';
 import type { Ask } from '../budget/run-budgets.js';
 import type { AnswerSink } from '../models/answer-sink.js';
 import type { ModelCallInFlight } from '../models/call-in-flight.js';
-import { costOf, type TokenCounts } from '../../run/usage/prices.js';
+import { believableCounts, costOf, type TokenCounts } from '../../run/usage/prices.js';
 import type { CallUsage } from '../../run/usage/usage.js';
 import type { Credentials } from './credentials.js';
 import { parseObject, type Dialect, type ModelRequest, type StreamState } from './dialect.js';
 import { StreamEvents } from './stream-events.js';
 import { keyOf, type Target } from './targets.js';
+import type { Logger } from '../../observability/logger.js';
 import { ProviderUnreachable, type ProviderClient, type ProviderResponse } from './provider-client.js';
 import { callTooLong, modelError, refusalOf } from './provider-errors.js';
 
@@ -35,6 +37,7 @@ export interface ModelProxyOptions {
   clock: Clock;
   client: Pick<ProviderClient, 'send'>;
   credentials: Pick<Credentials, 'forget'>;
+  log: Pick<Logger, 'warn'>;
 }
 
 export interface ModelProxyCall {
@@ -62,6 +65,9 @@ interface Passed {
 }
 
 export class ModelProxy {
+  /** Base URLs of models whose counts are not believed: said once each. */
+  readonly #doubted = new Set<string>();
+
   constructor(private readonly options: ModelProxyOptions) {}
 
   /** Resolves when the whole answer is written to the sink. Rejects with ModelError for what the provider did. */
@@ -77,7 +83,8 @@ export class ModelProxy {
     const outputTokens = allowed ?? maxOutputTokens;
     const bound = timeoutSignal(this.options.clock, boundSeconds * 1000, call.signal);
     call.result.value = 'aborted';
-    const reservation = usageOf(target, { inputTokens, outputTokens, cacheReadTokens: 0, cacheWriteTokens: 0 });
+    const most = { inputTokens, outputTokens, cacheReadTokens: 0, cacheWriteTokens: 0 };
+    const reservation = usageOf(target, believableCounts(most));
     try {
       const response = await this.#send(call, { ...passed, body, reservation }, bound.signal);
       await this.#answer(call, passed, response);
@@ -120,8 +127,19 @@ export class ModelProxy {
   async #answer(call: ModelProxyCall, { request }: Passed, response: ProviderResponse): Promise<void> {
     if (response.status >= 300) throw await this.#refusal(call, response);
     const streams = request.stream && mediaTypeOf(response.contentType) === 'text/event-stream';
-    await (streams ? passStream(call, response) : passWhole(call, response));
+    const count = (counts: TokenCounts) => usageOf(call.target, this.#believed(call.target, counts));
+    await (streams ? passStream(call, response, count) : passWhole(call, response, count));
     call.result.value = 'answered';
+  }
+
+  /** A hostile or broken server may say any number; what no call can have used is not counted. */
+  #believed({ provider, api: { baseUrl } }: Target, told: TokenCounts): TokenCounts {
+    const believed = believableCounts(told);
+    if (!isDeepStrictEqual(believed, told) && !this.#doubted.has(baseUrl)) {
+      this.#doubted.add(baseUrl);
+      this.options.log.warn({ provider, baseUrl, told }, 'a model says that it used more tokens than one call can use');
+    }
+    return believed;
   }
 
   async #refusal({ target, inFlight }: ModelProxyCall, response: ProviderResponse): Promise<GatewayError> {
@@ -169,7 +187,11 @@ function usageOf({ price }: Target, counts: TokenCounts): CallUsage {
   return { inputTokens, outputTokens, costMicroUsd: costOf(price, counts) };
 }
 
-async function passWhole({ target, inFlight, sink }: ModelProxyCall, response: ProviderResponse): Promise<void> {
+async function passWhole(
+  { target, inFlight, sink }: ModelProxyCall,
+  response: ProviderResponse,
+  count: (counts: TokenCounts) => CallUsage,
+): Promise<void> {
   const text = await answerIn(response);
   const answer = parseObject(text);
   if (answer === undefined) {
@@ -177,13 +199,17 @@ async function passWhole({ target, inFlight, sink }: ModelProxyCall, response: P
   }
   const counts = target.api.dialect.usageOf(answer);
   // A step all the same: it is charged with the most that it can have used.
-  const used = counts === undefined ? inFlight.open : usageOf(target, counts);
+  const used = counts === undefined ? inFlight.open : count(counts);
   if (used !== undefined) inFlight.answered(used);
   sink.start(response.status, response.contentType);
   await sink.write(text);
 }
 
-async function passStream({ target, inFlight, sink }: ModelProxyCall, response: ProviderResponse): Promise<void> {
+async function passStream(
+  { target, inFlight, sink }: ModelProxyCall,
+  response: ProviderResponse,
+  count: (counts: TokenCounts) => CallUsage,
+): Promise<void> {
   const { dialect } = target.api;
   const reader = new StreamEvents();
   let state: StreamState = { complete: false };
@@ -199,7 +225,7 @@ async function passStream({ target, inFlight, sink }: ModelProxyCall, response: 
   if (!state.complete || state.counts === undefined) {
     throw modelError(`${target.provider} broke its answer off.`);
   }
-  inFlight.answered(usageOf(target, state.counts));
+  inFlight.answered(count(state.counts));
 }
 
 function readAll(dialect: Dialect, state: StreamState, events: ReturnType<StreamEvents['read']>): StreamState {

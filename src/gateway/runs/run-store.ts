@@ -7,6 +7,7 @@ import { objectKey } from '../../api/meta.js';
 import { AgentRuns, type AgentRun } from '../../api/v1alpha1/agent-run.js';
 import { isConflict, isNotFound } from '../../kube/errors.js';
 import type { Informer, KubeApi, ObjectRef } from '../../kube/types.js';
+import type { Logger } from '../../observability/logger.js';
 import { GatewayError, tryAgain } from '../errors.js';
 import { RunStatusWriter } from '../../run/status-writer.js';
 import type { StatusEvent } from '../../run/transition.js';
@@ -18,6 +19,7 @@ const MAX_TRIES = 6;
 export interface RunStoreOptions {
   api: Pick<KubeApi, 'get' | 'patch'>;
   cache: Pick<Informer<AgentRun>, 'get' | 'byIndex' | 'onChange' | 'waitForResourceVersion'>;
+  log?: Pick<Logger, 'warn'>;
 }
 
 /** What happened to a run, or undefined to write nothing. Called again with the newer run after a conflict. */
@@ -42,7 +44,7 @@ export class RunStore {
 
   constructor(options: RunStoreOptions) {
     this.#options = options;
-    this.#status = new RunStatusWriter(options.api, 'gateway');
+    this.#status = new RunStatusWriter(options.api, 'gateway', options.log);
     options.cache.onChange(({ key, current }) => {
       const own = this.#newer.get(key);
       if (own !== undefined && (current === undefined || !isNewer(own, current))) this.#newer.delete(key);

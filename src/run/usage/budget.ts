@@ -3,6 +3,7 @@
  * See docs/architecture.md#budgets.
  */
 import { parseMicroUsd } from './money.js';
+import { sumOf } from './saturating.js';
 import type { AgentRun, RunUsage } from '../../api/v1alpha1/agent-run.js';
 import type { FoldedTotals } from '../../api/v1alpha1/common.js';
 
@@ -51,7 +52,11 @@ export function addToPeriods(periods: Periods | undefined, at: string, { tokens,
   const sums = new Map((periods ?? []).map((one) => [one.period, one]));
   for (const period of [day, month]) {
     const known = sums.get(period) ?? { period, tokens: 0, costMicroUsd: 0 };
-    sums.set(period, { period, tokens: known.tokens + tokens, costMicroUsd: known.costMicroUsd + microUsd });
+    sums.set(period, {
+      period,
+      tokens: sumOf(known.tokens, tokens),
+      costMicroUsd: sumOf(known.costMicroUsd, microUsd),
+    });
   }
   const latest = (length: number) =>
     [...sums.values()]

@@ -5,6 +5,7 @@
 import type { OpenCall, RunUsage } from '../../api/v1alpha1/agent-run.js';
 import { amountOf, type Amount } from './budget.js';
 import { formatMicroUsd, parseMicroUsd } from './money.js';
+import { sumOf } from './saturating.js';
 import { NO_USAGE, type CallUsage } from './usage.js';
 
 /** What a status says of it. */
@@ -16,8 +17,8 @@ interface Used {
 /** A call in flight as it stands in a status. */
 export function openCallOf({ inputTokens, outputTokens, costMicroUsd }: CallUsage): OpenCall {
   return {
-    inputTokens,
-    outputTokens,
+    inputTokens: sumOf(inputTokens),
+    outputTokens: sumOf(outputTokens),
     ...(costMicroUsd === undefined ? {} : { costUsd: formatMicroUsd(costMicroUsd) }),
   };
 }
@@ -26,15 +27,15 @@ export function openCallOf({ inputTokens, outputTokens, costMicroUsd }: CallUsag
 export function usageWithOpenCall({ usage, openCall }: Used): RunUsage | undefined {
   if (openCall === undefined) return usage;
   const { steps, costUsd, ...used } = usage ?? NO_USAGE;
-  const inputTokens = used.inputTokens + openCall.inputTokens;
-  const outputTokens = used.outputTokens + openCall.outputTokens;
+  const inputTokens = sumOf(used.inputTokens, openCall.inputTokens);
+  const outputTokens = sumOf(used.outputTokens, openCall.outputTokens);
   const [known, cost] = [parseMicroUsd(costUsd), parseMicroUsd(openCall.costUsd)];
   return {
     steps,
     inputTokens,
     outputTokens,
-    totalTokens: inputTokens + outputTokens,
-    ...(known === undefined || cost === undefined ? {} : { costUsd: formatMicroUsd(known + cost) }),
+    totalTokens: sumOf(inputTokens, outputTokens),
+    ...(known === undefined || cost === undefined ? {} : { costUsd: formatMicroUsd(sumOf(known, cost)) }),
   };
 }
 
@@ -43,6 +44,6 @@ export function amountInUse({ usage, openCall }: Used): Amount {
   const used = amountOf(usage);
   if (openCall === undefined) return used;
   const { inputTokens, outputTokens, costUsd } = openCall;
-  const open = amountOf({ totalTokens: inputTokens + outputTokens, costUsd });
-  return { tokens: used.tokens + open.tokens, microUsd: used.microUsd + open.microUsd };
+  const open = amountOf({ totalTokens: sumOf(inputTokens, outputTokens), costUsd });
+  return { tokens: sumOf(used.tokens, open.tokens), microUsd: sumOf(used.microUsd, open.microUsd) };
 }

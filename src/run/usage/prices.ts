@@ -1,5 +1,6 @@
 /** Prices of models. A model that is not in the table has no known price: its runs show no cost, never 0. */
 import { parseMicroUsd } from './money.js';
+import { MAX_CALL_TOKENS, withinCounts } from './saturating.js';
 import { isDatedName, KNOWN_MODELS } from '../../models/catalog.js';
 import type { KnownModel } from '../../models/catalog.js';
 
@@ -60,6 +61,17 @@ function fits(name: string, wanted: string): boolean {
   return name === wanted || isDatedName(name, wanted);
 }
 
+/** What one call can have used at all: a model, or whoever plays one, may say any number. */
+export function believableCounts(counts: TokenCounts): TokenCounts {
+  const believed = (tokens: number) => Math.min(MAX_CALL_TOKENS, withinCounts(tokens));
+  return {
+    inputTokens: believed(counts.inputTokens),
+    cacheReadTokens: believed(counts.cacheReadTokens),
+    cacheWriteTokens: believed(counts.cacheWriteTokens),
+    outputTokens: believed(counts.outputTokens),
+  };
+}
+
 /** Cost of one call in whole micro-USD, rounded up; undefined when the price is. */
 export function costOf(price: Price | undefined, counts: TokenCounts): number | undefined {
   if (price === undefined) return undefined;
@@ -70,7 +82,7 @@ export function costOf(price: Price | undefined, counts: TokenCounts): number | 
     (price.cacheReadMicroUsd ?? price.inputMicroUsd) * cached +
     (price.cacheWriteMicroUsd ?? price.inputMicroUsd) * written +
     price.outputMicroUsd * counts.outputTokens;
-  return Math.ceil(cost / 1_000_000);
+  return withinCounts(cost / 1_000_000);
 }
 
 /** The price that a Box gives its endpoint, in US dollars for a million tokens. */

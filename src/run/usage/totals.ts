@@ -5,6 +5,7 @@
  */
 import { addToPeriods, amountOf } from './budget.js';
 import { parseMicroUsd } from './money.js';
+import { sumOf } from './saturating.js';
 import { FINALIZER_ROLL_UP } from '../../api/labels.js';
 import type { ObjectMeta } from '../../api/meta.js';
 import type { RunUsage } from '../../api/v1alpha1/agent-run.js';
@@ -71,10 +72,10 @@ function emptyTotals(): FoldedTotals {
 }
 
 function addRun(sum: FoldedTotals, run: CountedRun): void {
-  sum.runs += 1;
-  sum.inputTokens += run.usage?.inputTokens ?? 0;
-  sum.outputTokens += run.usage?.outputTokens ?? 0;
-  sum.costMicroUsd += parseMicroUsd(run.usage?.costUsd) ?? 0;
+  sum.runs = sumOf(sum.runs, 1);
+  sum.inputTokens = sumOf(sum.inputTokens, run.usage?.inputTokens ?? 0);
+  sum.outputTokens = sumOf(sum.outputTokens, run.usage?.outputTokens ?? 0);
+  sum.costMicroUsd = sumOf(sum.costMicroUsd, parseMicroUsd(run.usage?.costUsd) ?? 0);
   if (run.usage?.costUsd !== undefined) sum.costKnown = true;
   if (run.countedAt !== undefined && run.usage !== undefined) {
     sum.periods = addToPeriods(sum.periods, run.countedAt, amountOf(run.usage));

@@ -1,5 +1,6 @@
 /** What a run used, counted by the gateway from the answers of models: pure sums. */
 import { formatMicroUsd, parseMicroUsd } from './money.js';
+import { sumOf } from './saturating.js';
 import type { RunUsage } from '../../api/v1alpha1/agent-run.js';
 
 /** One model call. */
@@ -24,15 +25,15 @@ export const NO_USAGE: RunUsage = {
 /** The sum with one call more. Once a call has no known price, the sum has none. */
 export function addCall(usage: RunUsage, call: CallUsage): RunUsage {
   const known = parseMicroUsd(usage.costUsd);
-  const inputTokens = usage.inputTokens + call.inputTokens;
-  const outputTokens = usage.outputTokens + call.outputTokens;
+  const inputTokens = sumOf(usage.inputTokens, call.inputTokens);
+  const outputTokens = sumOf(usage.outputTokens, call.outputTokens);
   return {
     steps: usage.steps + (call.unanswered === true ? 0 : 1),
     inputTokens,
     outputTokens,
-    totalTokens: inputTokens + outputTokens,
+    totalTokens: sumOf(inputTokens, outputTokens),
     ...(known === undefined || call.costMicroUsd === undefined
       ? {}
-      : { costUsd: formatMicroUsd(known + call.costMicroUsd) }),
+      : { costUsd: formatMicroUsd(sumOf(known, call.costMicroUsd)) }),
   };
 }
