@@ -7,7 +7,7 @@ import type { Logger as PinoLogger, SerializedError } from 'pino';
 
 export type Logger = Pick<PinoLogger, 'debug' | 'info' | 'warn' | 'error' | 'child'>;
 
-// Only patterns that read each character a bounded number of times: texts may be anybody's.
+// Only patterns that read each character a few times (test/repo/regexes.test.ts): texts may be anybody's.
 const SECRETS: readonly [RegExp, string][] = [
   [/\bbw_[A-Za-z0-9_-]{20,}/g, 'bw_[redacted]'],
   // Slashes may be escaped for JSON or for a URL; the pattern of the route stays readable.
