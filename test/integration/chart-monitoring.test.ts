@@ -9,6 +9,7 @@ import { createToolMetrics } from '../../src/mcp/metrics.js';
 import {
   createArchiveMetrics,
   createControllerMetrics,
+  createEventMetrics,
   createHttpMetrics,
   createKubeMetrics,
   trackReadiness,
@@ -42,6 +43,7 @@ function exported(): Promise<{ name: string; labels: string[] }[]> {
   createHttpMetrics(registry);
   createKubeMetrics(registry);
   createControllerMetrics(registry);
+  createEventMetrics(registry);
   createArchiveMetrics(registry);
   createWebhookMetrics(registry);
   createRunMetrics(registry);
