@@ -16,6 +16,7 @@ import { messageCount } from '../transcript/said.js';
 import { BY_AGENT, BY_NAMESPACE, agentValues, namespaceValues, agentKey } from './indexes.js';
 import { identityOf, slimMeta } from './meta.js';
 import type { Identity } from './meta.js';
+import { isReleased } from '../run/usage/totals.js';
 
 /** Runs that have not ended, by `<namespace>/<agent>`. */
 export const LIVE_BY_AGENT = 'live-agent';
@@ -52,6 +53,7 @@ export interface ApiRun extends Identity {
   createdAt: string;
   origin: string;
   triggerName: string | undefined;
+  /** Whose count it adds to; undefined also for a run that is in the sums and that only others hold. */
   triggerUid: string | undefined;
   phase: RunPhase;
   terminal: boolean;
@@ -88,7 +90,7 @@ export function projectApiRun(run: AgentRun): ApiRun {
     createdAt: isoTime(acceptedAt(run)),
     origin: run.spec.trigger?.origin ?? 'api',
     triggerName: run.spec.trigger?.name,
-    triggerUid: run.spec.trigger?.uid,
+    triggerUid: isReleased(run) ? undefined : run.spec.trigger?.uid,
     phase: status?.phase ?? 'running',
     terminal: isTerminal(run),
     queuedReason: isTerminal(run) ? undefined : queued?.reason,

@@ -1,6 +1,7 @@
 /** Budgets under every order of events that lagging caches can bring: what is granted never exceeds what there is. */
 import { array, assert, constantFrom, nat, property, record } from 'fast-check';
 import { addToPeriods, amountOf, parseGrant, renderGrant, type Grant } from '../../run/usage/budget.js';
+import { FINALIZER_ROLL_UP } from '../../api/labels.js';
 import { callersOf } from '../../api/names.js';
 import { rollUp } from '../../run/usage/totals.js';
 import type { AgentRun, RunBudget } from '../../api/v1alpha1/agent-run.js';
@@ -113,6 +114,33 @@ describe('grants', () => {
     world.showSums({ folded, folding: [] });
 
     expect(world.ledger.admit(newRun('b'))).toMatchObject({ tokens: 40_000 });
+  });
+
+  test('a run that others hold counts once after it was released, also when it goes at last', () => {
+    const world = new BudgetWorld({ agent: [{ per: 'month', tokens: 100_000 }] });
+    const at = '2026-01-01T00:00:00.000Z';
+    const budget = { at, granted: { tokens: 60_000 } };
+    const run = newRun('a', { phase: 'done', usage: usageOf(60_000), usageFinal: true, budget });
+    const held = (finalizers: string[]): AgentRun => ({
+      ...run,
+      metadata: { ...run.metadata, deletionTimestamp: '2026-01-01T00:10:00Z', finalizers },
+    });
+    const periods = addToPeriods([], at, { tokens: 60_000, microUsd: 0 });
+    const folded = { runs: 1, inputTokens: 0, outputTokens: 0, costMicroUsd: 0, periods };
+    const expectOnce = () => expect(world.ledger.admit(newRun('b'))).toMatchObject({ tokens: 40_000 });
+    const steps = [
+      () => world.show(held([FINALIZER_ROLL_UP, 'x.example/y']), 'a'),
+      () => world.showSums({ folded, folding: ['uid-a'] }),
+      () => world.show(held(['x.example/y']), 'a'),
+      () => world.showSums({ folded, folding: [] }),
+      () => world.show(undefined, 'a'),
+    ];
+
+    for (const step of steps) {
+      step();
+      expectOnce();
+      world.ledger.release(newRun('b'));
+    }
   });
 
   test('a new day has a new budget', async () => {

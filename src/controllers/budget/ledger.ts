@@ -9,6 +9,7 @@
  * See docs/architecture.md#budgets.
  */
 import { amountOf, countedAt, periodsOf } from '../../run/usage/budget.js';
+import { isReleased } from '../../run/usage/totals.js';
 import { sumOf } from '../../run/usage/saturating.js';
 import type { Allowance, Amount, Grant } from '../../run/usage/budget.js';
 import { isTerminal, isSettled } from '../../run/status.js';
@@ -71,7 +72,8 @@ export class BudgetLedger {
     const sums = (kind: OwnerKind) => (change: CacheChange<BudgetOwner>) => this.#noteSummed(kind, change);
     const stops = [
       runs.onChange(({ previous, current }) => {
-        if (current === undefined && previous !== undefined) this.#keep(previous);
+        const wasHere = previous !== undefined && !isReleased(previous);
+        if (wasHere && (current === undefined || isReleased(current))) this.#keep(previous);
         else if (current !== undefined && isSettled(current)) this.#granted.delete(uidOf(current));
       }),
       agents.onChange(sums('Agent')),
@@ -159,7 +161,7 @@ export class BudgetLedger {
     if (base !== undefined) add({ tokens: base.tokens, microUsd: base.costMicroUsd });
     const counted = new Set([...folding, without]);
     for (const run of runs()) {
-      if (counted.has(uidOf(run))) continue;
+      if (counted.has(uidOf(run)) || isReleased(run)) continue;
       const held = this.#held(run);
       if (held !== undefined && isIn(held.at, period)) add(held.amount);
     }
@@ -223,7 +225,7 @@ export class BudgetLedger {
     this.#gone.push({ ...held, ...placeOf(run), uid, until: this.#clock.monotonic() + GONE_MS, summedBy: new Set() });
   }
 
-  /** A run leaves `folding` only after it is gone; from then on only the sums contain it. */
+  /** A run leaves `folding` only after it is gone or released; from then on only the sums contain it. */
   #noteSummed(kind: OwnerKind, { key, previous, current }: CacheChange<BudgetOwner>): void {
     const before = previous?.status?.folding ?? [];
     const after = new Set(current?.status?.folding);

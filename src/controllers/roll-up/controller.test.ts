@@ -1,3 +1,4 @@
+import { FINALIZER_ROLL_UP } from '../../api/labels.js';
 import { API_VERSION } from '../../api/define-resource.js';
 import { AgentRuns } from '../../api/v1alpha1/agent-run.js';
 import { AgentTriggers } from '../../api/v1alpha1/agent-trigger.js';
@@ -99,6 +100,21 @@ describe('totals for kubectl', () => {
 });
 
 describe('UIDs of removed runs', () => {
+  it('leave folding when our finalizer is gone, however long others hold the run', async () => {
+    const { api, pass, writes } = setUp();
+    const seedHeld = (name: string, finalizers: string[]) =>
+      api.seed(AgentRuns, makeRun(name, { metadata: { finalizers, deletionTimestamp: '2026-01-01T00:10:00Z' } }));
+    const released = seedHeld('ada-1', ['x.example/y']);
+    const counted = seedHeld('ada-2', ['x.example/y', FINALIZER_ROLL_UP]);
+    await pass(0);
+    await pass(5);
+    const folding = [released.metadata.uid, counted.metadata.uid];
+    await api.patch(Workspaces, { name: 'acme' }, { status: { folding } }, { type: 'merge', subresource: 'status' });
+    writes();
+    for (let i = 0; i < 10; i++) await pass(5);
+    expect(writes()).toEqual([['workspaces/status acme', { folding: [counted.metadata.uid] }]]);
+  });
+
   it('leave folding when the run is gone, and stay while it is visible', async () => {
     const { api, pass, writes } = setUp();
     const still = api.seed(AgentRuns, makeRun('ada-1'));

@@ -6,7 +6,7 @@ import { formatMicroUsd } from '../../run/usage/money.js';
 import { sumOf } from '../../run/usage/saturating.js';
 import type { KubeObject, ResourceType } from '../../api/meta.js';
 import { boxOfNamespace, childName } from '../../api/names.js';
-import { totalsOf, isCounted } from '../../run/usage/totals.js';
+import { totalsOf, isCounted, isReleased } from '../../run/usage/totals.js';
 import type { Totals } from '../../run/usage/totals.js';
 import { AgentTriggers } from '../../api/v1alpha1/agent-trigger.js';
 import { Agents } from '../../api/v1alpha1/agent.js';
@@ -72,7 +72,7 @@ export function createTotalsController(deps: TotalsDependencies): ControllerPart
     namespace: deps.releaseNamespace,
     runs: {
       waitForResourceVersion: (version, signal) => runs.waitForResourceVersion(version, signal),
-      hasUid: (uid) => runs.byIndex(BY_UID, uid).length > 0,
+      holds: (uid) => runs.byIndex(BY_UID, uid).some((run) => !isReleased(run)),
     },
   });
   const kinds = ownerKinds(deps);

@@ -15,7 +15,7 @@ import { API_VERSION } from '../../api/define-resource.js';
 import { objectKey } from '../../api/meta.js';
 import type { KubeObject, ResourceType } from '../../api/meta.js';
 import { KubeApiError, isConflict, isNotFound } from '../../kube/errors.js';
-import { totalsOf } from '../../run/usage/totals.js';
+import { isCounted, isReleased, totalsOf } from '../../run/usage/totals.js';
 import { FoldedTotals } from '../../api/v1alpha1/common.js';
 import { RecordingApi } from '../../../test/builders/recording-api.js';
 import { NAMESPACE, makeAgent, makeBox, makeRun, makeWorkspace } from '../../../test/builders/run-objects.js';
@@ -201,6 +201,21 @@ describe('folding one run', () => {
     expect(api.all(AgentRuns)).toEqual([]);
   });
 
+  it('does not count a run again that others hold and that left folding', async () => {
+    const api = new RecordingApi();
+    seedOwners(api);
+    const ended = endedRun('ada-1', 7);
+    const finalizers = [...(ended.metadata.finalizers ?? []), 'x.example/y'];
+    const run = api.seed(AgentRuns, { ...ended, metadata: { ...ended.metadata, finalizers } });
+    await rollUpAndRelease(api, rollUpOf(api), run);
+    await sweepAll(api);
+    await rollUpOf(api).add(run, SIGNAL);
+    for (const [type, key] of OWNERS) {
+      expect(api.peek(type, key)?.status).toMatchObject({ folded: { runs: 1, inputTokens: 7 }, folding: [] });
+    }
+    expect(api.all(AgentRuns)).toHaveLength(1);
+  });
+
   it('adds a run to the runs above it that are there, and to no other total twice', async () => {
     const api = new RecordingApi();
     seedOwners(api);
@@ -285,7 +300,7 @@ async function sweepAll(api: RecordingApi): Promise<void> {
     namespace: 'boxwright',
     runs: {
       waitForResourceVersion: () => Promise.resolve(true),
-      hasUid: (uid) => api.all(AgentRuns).some(({ metadata }) => metadata.uid === uid),
+      holds: (uid) => api.all(AgentRuns).some((run) => run.metadata.uid === uid && !isReleased(run)),
     },
   });
   for (const [type, key] of OWNERS) {
@@ -315,11 +330,15 @@ async function rollUpUnreliably(api: RecordingApi, run: AgentRun, flaky: ReturnT
 describe('folding with crashes, a second controller and old caches', () => {
   it('counts every run exactly once in every owner', async () => {
     await fc.assert(
-      fc.asyncProperty(attempts, async (plan) => {
+      fc.asyncProperty(attempts, fc.nat(3), async (plan, foreign) => {
         const api = new RecordingApi();
         seedOwners(api);
-        // What the controllers' caches show, for ever: they never learn that a run is gone.
-        const runs = [1, 10, 100].map((tokens, i) => api.seed(AgentRuns, endedRun(`ada-${i}`, tokens)));
+        // What the controllers' caches show, for ever: they never learn that a run is gone. Others hold the first ones.
+        const runs = [1, 10, 100].map((tokens, i) => {
+          const ended = endedRun(`ada-${i}`, tokens);
+          const finalizers = [...(ended.metadata.finalizers ?? []), ...(i < foreign ? ['x.example/y'] : [])];
+          return api.seed(AgentRuns, { ...ended, metadata: { ...ended.metadata, finalizers } });
+        });
         for (const attempt of plan) {
           const run = runs[attempt.run] as AgentRun;
           const other = async () => {
@@ -328,7 +347,7 @@ describe('folding with crashes, a second controller and old caches', () => {
           };
           await rollUpUnreliably(api, run, unreliable(api, attempt, other));
         }
-        for (const run of runs) await rollUpAndRelease(api, rollUpOf(api), run);
+        for (const run of runs) await tolerate(rollUpAndRelease(api, rollUpOf(api), run));
         await sweepAll(api);
         for (const [type, key] of OWNERS) {
           expect(api.peek(type, key)?.status).toMatchObject({
@@ -336,7 +355,9 @@ describe('folding with crashes, a second controller and old caches', () => {
             folding: [],
           });
         }
-        expect(api.all(AgentRuns)).toEqual([]);
+        expect(api.all(AgentRuns).map(({ metadata }) => metadata.finalizers)).toEqual(
+          Array.from({ length: foreign }, () => ['x.example/y']),
+        );
       }),
       { numRuns: 200 },
     );
@@ -346,11 +367,12 @@ describe('folding with crashes, a second controller and old caches', () => {
 /** Around midnight and the end of a month, so that each run falls into other periods than the one before. */
 const CLAIMED = ['2026-01-31T23:59:59Z', '2026-02-01T00:00:01Z', '2026-02-02T12:00:00Z'];
 
-function usedRun(index: number): AgentRun {
+function usedRun(index: number, foreignFinalizers: string[]): AgentRun {
   const { metadata, ...run } = endedRun(`ada-${index}`, 10 ** index);
   const { deletionTimestamp: _deleted, ...kept } = metadata;
   const claim = { podUid: 'p', podName: 'p', at: CLAIMED[index] ?? '', gatewayPod: 'g', epoch: 1 };
-  return { ...run, metadata: kept, status: { ...run.status, claim } } as AgentRun;
+  const finalizers = [...(kept.finalizers ?? []), ...foreignFinalizers];
+  return { ...run, metadata: { ...kept, finalizers }, status: { ...run.status, claim } } as AgentRun;
 }
 
 const events = fc.array(fc.record({ what: fc.constantFrom('deletedByHand', 'folded'), ...ATTEMPT }), { maxLength: 16 });
@@ -358,10 +380,12 @@ const events = fc.array(fc.record({ what: fc.constantFrom('deletedByHand', 'fold
 describe('runs that people delete, at any time', () => {
   it('leave base and live runs adding up to the same at every moment, and the sums of days and months right', async () => {
     await fc.assert(
-      fc.asyncProperty(events, async (plan) => {
+      fc.asyncProperty(events, fc.nat(3), async (plan, foreign) => {
         const api = new RecordingApi();
         seedOwners(api);
-        const runs = [0, 1, 2].map((index) => api.seed(AgentRuns, usedRun(index)));
+        const runs = [0, 1, 2].map((index) =>
+          api.seed(AgentRuns, usedRun(index, index < foreign ? ['x.example/y'] : [])),
+        );
         // What the controllers' caches show: a run that is gone stays in them as it was.
         const seen = (index: number): AgentRun => {
           const known = runs[index] as AgentRun;
@@ -371,7 +395,11 @@ describe('runs that people delete, at any time', () => {
         const expectWhole = () => {
           for (const [type, key] of OWNERS) {
             const { folded, folding } = api.peek(type, key)?.status ?? {};
-            const totals = totalsOf(folded as FoldedTotals | undefined, folding, api.all(AgentRuns).map(countedRun));
+            const totals = totalsOf(
+              folded as FoldedTotals | undefined,
+              folding,
+              api.all(AgentRuns).filter(isCounted).map(countedRun),
+            );
             expect(totals).toMatchObject({ runs: 3, inputTokens: 111, outputTokens: 3, costMicroUsd: 30 });
           }
         };
@@ -416,7 +444,7 @@ describe('the sweep', () => {
         api,
         clock: { after: () => () => undefined },
         namespace: 'boxwright',
-        runs: { waitForResourceVersion: () => Promise.resolve(reached), hasUid: (uid: string) => seen.includes(uid) },
+        runs: { waitForResourceVersion: () => Promise.resolve(reached), holds: (uid: string) => seen.includes(uid) },
       }),
     };
   };

@@ -3,16 +3,16 @@
  * many controllers with stale caches do it at the same time.
  *
  * Per owner: GET the owner; GET the run live; if the run's UID is not in `folding`, write sums and UID on
- * condition that the owner has not changed. Why that is exact: a UID leaves `folding` only after its run is gone from etcd. The
- * run still existed after the owner was read, so if anybody had counted it before, its UID would have been in `folding`; if
- * anybody counts it in between, the write is answered with 409 and we start over.
+ * condition that the owner has not changed. Why that is exact: a UID leaves `folding` only after our finalizer is gone from its
+ * run for good. The run still had it after the owner was read, so if anybody had counted it before, its UID would have been in
+ * `folding`; if anybody counts it in between, the write is answered with 409 and we start over.
  * See docs/architecture.md#exact-numbers.
  */
 import type { Resource, ResourceType } from '../../api/meta.js';
 import { objectKey } from '../../api/meta.js';
 import { acceptedAt, boxOfNamespace, callersOf, childName } from '../../api/names.js';
 import { countedAt } from '../../run/usage/budget.js';
-import { rollUp } from '../../run/usage/totals.js';
+import { isReleased, rollUp } from '../../run/usage/totals.js';
 import type { CountedRun } from '../../run/usage/totals.js';
 import { AgentRuns } from '../../api/v1alpha1/agent-run.js';
 import type { AgentRun } from '../../api/v1alpha1/agent-run.js';
@@ -229,10 +229,11 @@ async function rollUpOnce(
   }
 }
 
-/** The run as it is in etcd now; undefined when it is gone, since then somebody has counted and released it. */
+/** The run as it is in etcd now; undefined when it is gone or released, since then somebody has counted it. */
 async function readRun(api: RollUpApi, run: AgentRun, signal: AbortSignal): Promise<AgentRun | undefined> {
   const live = await orUndefined(api.get(AgentRuns, refOf(run.metadata), { signal }));
-  return live?.metadata.uid === run.metadata.uid ? live : undefined;
+  if (live === undefined || live.metadata.uid !== run.metadata.uid || isReleased(live)) return undefined;
+  return live;
 }
 
 /** A run as the totals count it. */

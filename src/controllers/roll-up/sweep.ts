@@ -1,6 +1,6 @@
 /**
- * Finds the UIDs in `folding` whose runs are gone from etcd for good. "Not in my cache" is no proof, since a cache may be older
- * than the run. So the position of the API server is read after the UIDs were seen; once the cache of runs has reached that
+ * Finds the UIDs in `folding` whose runs are gone from etcd for good, or have lost our finalizer for good: those count no more,
+ * however long others hold them. "Not in my cache" is no proof, since a cache may be older than the run. So the position of the API server is read after the UIDs were seen; once the cache of runs has reached that
  * position and has no such run, the run is gone, as UIDs never come back. No names of runs are needed, so what a crash left
  * behind is found too, and one small read serves all UIDs of an owner.
  */
@@ -12,7 +12,10 @@ import type { ControllerRun } from '../../projections/agent-run.js';
 export interface SweepDependencies {
   api: Pick<KubeApi, 'list'>;
   clock: Pick<Clock, 'after'>;
-  runs: Pick<Informer<ControllerRun>, 'waitForResourceVersion'> & { hasUid(uid: string): boolean };
+  runs: Pick<Informer<ControllerRun>, 'waitForResourceVersion'> & {
+    /** Whether it shows a run of this UID that is not released. */
+    holds(uid: string): boolean;
+  };
   /** The namespace in which the position is read; it needs no runs in it. */
   namespace: string;
 }
@@ -33,7 +36,7 @@ export class RollUpSweep {
 
   /** The UIDs of an owner's `folding` that are confirmed to be gone; empty while the cache is not far enough. */
   async confirmGone(owner: string, folding: readonly string[], signal: AbortSignal): Promise<ReadonlySet<string>> {
-    const candidates = folding.filter((uid) => !this.deps.runs.hasUid(uid));
+    const candidates = folding.filter((uid) => !this.deps.runs.holds(uid));
     if (candidates.length === 0) {
       this.#pending.delete(owner);
       return new Set();
@@ -41,7 +44,7 @@ export class RollUpSweep {
     const pending = this.#pending.get(owner) ?? (await this.#read(owner, candidates, signal));
     if (!(await this.#isReached(pending.version, signal))) return new Set();
     this.#pending.delete(owner);
-    return new Set(pending.uids.filter((uid) => !this.deps.runs.hasUid(uid)));
+    return new Set(pending.uids.filter((uid) => !this.deps.runs.holds(uid)));
   }
 
   /** An empty list still tells the position. */

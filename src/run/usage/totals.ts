@@ -26,6 +26,14 @@ export function isCounted({ metadata }: { metadata: ObjectMeta }): boolean {
   return metadata.finalizers?.includes(FINALIZER_ROLL_UP) === true;
 }
 
+/**
+ * Whether the run is on its way out and no longer ours to hold: it is in the sums of all its owners, and lives only because
+ * others hold it. No finalizer can be added to an object that is being deleted, so this is for good.
+ */
+export function isReleased(run: { metadata: ObjectMeta }): boolean {
+  return run.metadata.deletionTimestamp !== undefined && !isCounted(run);
+}
+
 export interface Totals {
   /** Runs; for a trigger this is the spec's fireCount. */
   runs: number;
