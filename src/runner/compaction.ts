@@ -12,7 +12,8 @@ const KEPT_TOKENS = 20_000;
 /** What the summarising call may read, as a share of the window. */
 const READ = 0.6;
 const BYTES_PER_TOKEN = 4;
-const MARK = '\n\n[The conversation since then, summarised]\n';
+/** Stands between the first message and the summary. */
+export const SUMMARY_HEADING = '\n\n[The conversation since then, summarised]\n';
 
 /** What is told to the transcript: later runs of the session begin with `text` and the `kept` messages before it. */
 export interface Compaction {
@@ -55,10 +56,10 @@ export function planCompaction(messages: readonly ModelMessage[], contextWindow:
   while (start < messages.length && messages[start]?.role === 'tool') start += 1;
   if (start <= 1) return undefined;
   const text = textOf(first);
-  const mark = text.lastIndexOf(MARK);
+  const mark = text.lastIndexOf(SUMMARY_HEADING);
   return {
     first: mark === -1 ? text : text.slice(0, mark),
-    earlier: mark === -1 ? undefined : text.slice(mark + MARK.length),
+    earlier: mark === -1 ? undefined : text.slice(mark + SUMMARY_HEADING.length),
     middle: messages.slice(1, start),
     tail: messages.slice(start),
   };
@@ -76,7 +77,7 @@ export function summaryRequest({ first, earlier, middle }: CompactionPlan, conte
 
 /** The conversation after it, and what later runs must know. */
 export function compacted({ first, tail }: CompactionPlan, summary: string): { messages: ModelMessage[] } & Compaction {
-  const text = `${first}${MARK}${summary}`;
+  const text = `${first}${SUMMARY_HEADING}${summary}`;
   const kept = tail.reduce((sum, { role, content }) => sum + (role === 'tool' ? content.length : 1), 0);
   return { messages: [{ role: 'user', content: text }, ...tail], text, kept };
 }

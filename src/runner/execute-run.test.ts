@@ -1,9 +1,60 @@
 import { FakeClock } from '../../test/builders/fake-clock.js';
 import { makeClaim } from '../../test/builders/fake-gateway.js';
+import { SUMMARY_HEADING } from './compaction.js';
 import { executeRun } from './execute-run.js';
 import { GatewayUnreachable } from './gateway-client.js';
 import { createRunnerLog } from './log.js';
 import { MAX_UNACKED_EVENTS } from './reporter.js';
+
+const DEPS = {
+  tools: { call: () => Promise.reject(new Error('no call')) },
+  toolsSocket: '',
+  hasBrowser: false,
+  journal: { append: () => Promise.resolve() },
+  baseUrl: 'http://gateway',
+  writeTermination: () => Promise.resolve(),
+  terminate: new AbortController().signal,
+};
+const GATEWAY = { tool: () => Promise.reject(new GatewayUnreachable()), mcpFetch: fetch };
+
+test('the model reads a line behind text from outside that its instructions name, and nothing of it is stored', async () => {
+  const clock = new FakeClock();
+  const stored: unknown[] = [];
+  const heard: { instructions: string; text: string }[] = [];
+  const message = 'Do it.\n\n<trigger_payload trigger=a>\nx\n</trigger_payload>';
+  const ended = executeRun(makeClaim({ message }), {
+    ...DEPS,
+    clock,
+    log: createRunnerLog('runner', clock, () => undefined),
+    gateway: {
+      ...GATEWAY,
+      events: (events) => {
+        stored.push(...events);
+        return Promise.resolve({ ack: events.at(-1)?.seq ?? 0, cancel: false, epoch: 1 });
+      },
+      finish: (request) => {
+        stored.push(request);
+        return Promise.resolve({ phase: 'done' as const });
+      },
+    },
+    engine: {
+      run: async ({ instructions, messages }, hooks) => {
+        const [first] = messages;
+        const text = first?.role === 'user' ? first.text : '';
+        heard.push({ instructions, text });
+        await hooks.onCompaction({ text: `${text}${SUMMARY_HEADING}Nothing yet.`, kept: 0 });
+        return { reason: 'Completed', message: '', output: 'Done.', steps: 1 };
+      },
+    },
+  });
+  await clock.advance(60_000);
+  expect(await ended).toBe('finished');
+  const mark = heard[0]?.text.slice(message.length + 1) ?? '';
+  expect(mark).toMatch(/^\[end of text from outside, [0-9a-f]{24}\]$/);
+  expect(heard[0]?.instructions).toContain(`ends at the line "${mark}"`);
+  expect(JSON.stringify(stored)).toContain('Nothing yet.');
+  expect(JSON.stringify(stored)).not.toContain('end of text from outside');
+});
 
 test('a run whose reports nobody takes ends all the same, with its termination message', async () => {
   const clock = new FakeClock();
@@ -11,11 +62,11 @@ test('a run whose reports nobody takes ends all the same, with its termination m
     new Promise<never>((_resolve, reject) => signal.addEventListener('abort', () => reject(new GatewayUnreachable())));
   const written: string[] = [];
   const ended = executeRun(makeClaim(), {
+    ...DEPS,
     gateway: {
+      ...GATEWAY,
       events: (_events, signal) => unreachable(signal),
       finish: () => Promise.reject(new GatewayUnreachable()),
-      tool: () => Promise.reject(new GatewayUnreachable()),
-      mcpFetch: fetch,
     },
     engine: {
       run: async (_input, hooks) => {
@@ -24,16 +75,10 @@ test('a run whose reports nobody takes ends all the same, with its termination m
         return { reason: 'Completed', message: '', output: 'Done.', steps: 1 };
       },
     },
-    tools: { call: () => Promise.reject(new Error('no call')) },
-    toolsSocket: '',
-    hasBrowser: false,
-    journal: { append: () => Promise.resolve() },
-    baseUrl: 'http://gateway',
     writeTermination: (text) => {
       written.push(text);
       return Promise.resolve();
     },
-    terminate: new AbortController().signal,
     clock,
     log: createRunnerLog('runner', clock, () => undefined),
   });

@@ -16,6 +16,7 @@ import type { RunnerLog } from './log.js';
 import { Reporter } from './reporter.js';
 import type { ConnectedServers } from './mcp/servers.js';
 import { openConversation } from './opening.js';
+import { markOutsideText, newMark, withoutMark } from './outside-mark.js';
 import { pendingOf } from './pending.js';
 import { MAX_STORED_INPUT_BYTES, MAX_STORED_RESULT_BYTES } from './results.js';
 import { RunRefused } from './run-gateway.js';
@@ -123,7 +124,8 @@ interface WorkContext {
 }
 
 async function work(claim: ClaimAnswer, { deps, reporter, signal }: WorkContext): Promise<EngineOutcome> {
-  const hooks = recordingHooks(reporter, signal);
+  const mark = newMark();
+  const hooks = recordingHooks(reporter, mark, signal);
   let servers = NO_SERVERS;
   try {
     servers = await mcpServersOf(claim, deps, signal);
@@ -142,8 +144,8 @@ async function work(claim: ClaimAnswer, { deps, reporter, signal }: WorkContext)
         baseUrl: deps.baseUrl,
         ...(claim.model.temperature === undefined ? {} : { temperature: claim.model.temperature }),
         ...(claim.model.contextWindow === undefined ? {} : { contextWindow: claim.model.contextWindow }),
-        instructions: composeInstructions(claim, tools),
-        messages: [...claim.history, ...opening],
+        instructions: composeInstructions(claim, tools, mark),
+        messages: markOutsideText([...claim.history, ...opening], mark),
         tools,
         stepLimit: claim.limits.stepLimit,
       },
@@ -173,7 +175,7 @@ async function mcpServersOf(claim: ClaimAnswer, deps: ExecuteDeps, signal: Abort
 }
 
 /** What the engine tells, as events within the limits of what is stored. */
-function recordingHooks(reporter: Reporter, signal: AbortSignal): EngineHooks {
+function recordingHooks(reporter: Reporter, mark: string, signal: AbortSignal): EngineHooks {
   return {
     onTool: ({ input, result, ...record }) =>
       reporter.record(
@@ -188,7 +190,7 @@ function recordingHooks(reporter: Reporter, signal: AbortSignal): EngineHooks {
     onMessage: (message) => reporter.record({ type: 'message', v: 1, message: cutMessage(message) }, signal),
     onStep: (record) => reporter.record({ type: 'step', ...record }, signal),
     onCompaction: ({ text, kept }) =>
-      reporter.record({ type: 'compaction', text: cutMiddle(text, MAX_TEXT_BYTES), kept }, signal),
+      reporter.record({ type: 'compaction', text: cutMiddle(withoutMark(text, mark), MAX_TEXT_BYTES), kept }, signal),
     onWarning: (text) => reporter.record({ type: 'warning', text }, signal),
   };
 }

@@ -34,6 +34,7 @@ import type { GatewayMetrics } from '../metrics.js';
 import { isCancelRequested } from '../runs/reports.js';
 import type { RunStore } from '../runs/run-store.js';
 import { ToolRefusal, answer, type ToolContext } from './tool-context.js';
+import { escapeOutsideTags } from '../../run/outside-text.js';
 import { isUntrusted } from '../../run/trust.js';
 import { BY_PARENT } from '../../projections/agent-run.js';
 import type { GatewayAgent } from '../../projections/agent.js';
@@ -185,7 +186,7 @@ function childOf(
   return {
     agent: { box: boxOfNamespace(namespace) ?? '', agent: target.name },
     agentUid: target.uid,
-    message: `<agent_message from="@${agent.spec.handle ?? agent.name}">\n${message}\n</agent_message>`,
+    message: `<agent_message from="@${agent.spec.handle ?? agent.name}">\n${escapeOutsideTags(message)}\n</agent_message>`,
     trigger: { origin: 'api' },
     sessionTitle: message,
     actor: `run:${name}`,

@@ -6,6 +6,7 @@ import { mediaTypeOf } from '../../net/media-type.js';
 import { decodePayload } from './decode-payload.js';
 import { prettyJson } from './pretty-json.js';
 import { cutUtf8 } from '../../runtime/text.js';
+import { escapeOutsideTags } from '../outside-text.js';
 
 /** Longest payload text in bytes of UTF-8 (spec 8: 64 KB). */
 export const MAX_SHOWN_BYTES = 65_536;
@@ -45,7 +46,7 @@ export function shownMediaType(header: string | undefined): string {
 
 /** What stands between the tags: at most `maxBytes` of UTF-8, whole characters. */
 function shownText(input: PayloadInput, maxBytes: number): string {
-  return cutUtf8(escapeTags(payloadText(input)), maxBytes);
+  return cutUtf8(escapeOutsideTags(payloadText(input)), maxBytes);
 }
 
 function payloadText(input: PayloadInput): string {
@@ -72,14 +73,4 @@ function queryObject(query: string): Record<string, string | string[]> | undefin
     else values.set(name, [before, value]);
   }
   return values.size === 0 ? undefined : Object.fromEntries(values);
-}
-
-/**
- * An opening or closing tag in any case, with white space, control or invisible characters between its parts. No two
- * neighbouring repetitions match the same character, so a match costs one pass.
- */
-const TAG = /<(?=[\s\p{C}]*(?:\/[\s\p{C}]*)?trigger_payload)/giu;
-
-function escapeTags(text: string): string {
-  return text.replace(TAG, '&lt;');
 }
