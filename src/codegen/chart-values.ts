@@ -29,6 +29,9 @@ export const ChartValues = z.strictObject({
       port: z.int().min(1).max(65_535),
       nodePort: z.int().min(0).max(65_535),
     }),
+    allowedOrigins: z
+      .array(z.string().regex(/^(null|[A-Za-z][A-Za-z0-9+.-]*:\/\/[^\s/,]*)$/))
+      .describe('Origins of web pages that may call the MCP endpoint, besides that of publicUrl.'),
     ingress: z.strictObject({
       enabled: z.boolean(),
       className: z.string(),

@@ -1,5 +1,5 @@
 /**
- * `POST /api/mcp/account` (spec 4.1, 5, 7): the key first, before a byte of the body is read; then the raw
+ * `POST /api/mcp/account` (spec 4.1, 5, 7): the key first, then the Origin, before a byte of the body is read; then the raw
  * body with a cap; then one JSON answer. Stateless: no stream, no session id.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
@@ -20,6 +20,8 @@ export const HEARTBEAT_MS = 15_000;
 export interface McpRouterDeps {
   keys: KeyCheck;
   dispatcher: Dispatcher;
+  /** Whether a page of this origin may call the endpoint. */
+  isOriginAllowed(origin: string): boolean;
   http: HttpMetrics;
   log: Logger;
   clock: Clock;
@@ -55,6 +57,8 @@ async function answer(deps: McpRouterDeps, request: IncomingMessage, response: S
   try {
     const caller = await deps.keys.check(request.headers.authorization);
     if (caller === undefined) return sendUnauthorized(response);
+    const { origin } = request.headers;
+    if (origin !== undefined && !deps.isOriginAllowed(origin)) return sendForbidden(response);
     if (request.method !== 'POST') return sendMethodNotAllowed(response);
     await answerPost(deps, caller, request, response);
   } catch (error) {
@@ -121,6 +125,16 @@ function sendUnauthorized(response: ServerResponse): void {
   response
     .writeHead(401, { 'content-type': 'text/plain; charset=utf-8', 'www-authenticate': 'Bearer' })
     .end(UNAUTHORIZED);
+}
+
+/** MCP asks for it against DNS rebinding. */
+function sendForbidden(response: ServerResponse): void {
+  const message =
+    'Forbidden: web pages of this Origin may not call; api.allowedOrigins of the chart lists those that may';
+  const body = errorBytes('null', INVALID_REQUEST, message);
+  response.writeHead(403, { ...JSON_HEADERS, 'content-length': lengthOf(body) });
+  for (const bytes of body) response.write(bytes);
+  response.end();
 }
 
 function sendMethodNotAllowed(response: ServerResponse): void {

@@ -8,6 +8,7 @@ import type { Informer } from '../kube/types.js';
 import { createDispatcher } from '../mcp/dispatcher.js';
 import { createToolMetrics } from '../mcp/metrics.js';
 import { createRegistry as createToolRegistry } from '../mcp/registry.js';
+import { allowedOrigins } from '../mcp/origins.js';
 import { createMcpRouter } from '../mcp/router.js';
 import { createToolServices } from '../mcp/tool-services.js';
 import { createHttpMetrics } from '../observability/metrics.js';
@@ -208,6 +209,7 @@ function createPublicApp({ config, log, clock, registry, api, archive }: Core, f
     mcp: createMcpRouter({
       keys: createKeyCheck({ caches, api, clock, used: (key) => keyUsage.used(key) }),
       dispatcher,
+      isOriginAllowed: allowedOrigins(config.publicUrl, config.allowedOrigins),
       http,
       log,
       clock,

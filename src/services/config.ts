@@ -13,6 +13,18 @@ export const ApiConfig = z.object({
     .url({ protocol: /^https?$/ })
     .transform((url) => url.replace(/(?<!\/)\/+$/, ''))
     .describe('Address under which clients reach the API, for example https://agents.example.com.'),
+  allowedOrigins: z
+    .string()
+    .default('')
+    .transform((text) =>
+      text
+        .split(',')
+        .map((part) => part.trim())
+        .filter((part) => part !== ''),
+    )
+    .describe(
+      'Origins of web pages, separated by commas, that may call the MCP endpoint besides that of the public URL, for example http://localhost:6274.',
+    ),
   releaseNamespace: z
     .string()
     .min(1)

@@ -34,6 +34,7 @@ import { createDispatcher } from '../../src/mcp/dispatcher.js';
 import { createToolMetrics } from '../../src/mcp/metrics.js';
 import { createRegistry } from '../../src/mcp/registry.js';
 import type { Registry } from '../../src/mcp/registry.js';
+import { allowedOrigins } from '../../src/mcp/origins.js';
 import { createMcpRouter } from '../../src/mcp/router.js';
 import { createToolServices } from '../../src/mcp/tool-services.js';
 import type { ToolServices } from '../../src/mcp/tool-services.js';
@@ -135,7 +136,7 @@ export class McpHarness {
     return createApiApp({
       log,
       webhook: (_request, _response, next) => next(),
-      mcp: createMcpRouter({ keys, dispatcher, http, log, clock }),
+      mcp: createMcpRouter({ keys, dispatcher, isOriginAllowed: allowedOrigins(PUBLIC_URL, []), http, log, clock }),
     });
   }
 

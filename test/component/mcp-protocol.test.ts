@@ -38,6 +38,24 @@ describe('the key is checked first', () => {
     expect(harness.requests()).toEqual([]);
   });
 
+  test('a web page of another origin gets 403 with the right key, and 401 with a wrong one', async () => {
+    const post = (origin: string, key: string) =>
+      request(harness.app)
+        .post(PATH)
+        .set({ 'content-type': 'application/json', origin, host: 'evil.example', authorization: key })
+        .send('{"jsonrpc":"2.0","id":1,"method":"ping"}');
+    const foreign = await post('https://evil.example', bearer);
+    expect(foreign.status).toBe(403);
+    expect(foreign.body).toEqual({
+      jsonrpc: '2.0',
+      id: null,
+      error: { code: -32600, message: expect.stringMatching(/^Forbidden: /) },
+    });
+    expect((await post('null', bearer)).status).toBe(403);
+    expect((await post('https://evil.example', 'Bearer bad')).status).toBe(401);
+    expect((await post('https://agents.example.com', bearer)).body).toEqual({ jsonrpc: '2.0', id: 1, result: {} });
+  });
+
   test.each(['get', 'put', 'patch', 'delete', 'options', 'head'] as const)('%s without a key: 401', async (method) => {
     expect((await request(harness.app)[method](PATH)).status).toBe(401);
   });
