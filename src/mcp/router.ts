@@ -3,6 +3,7 @@
  * body with a cap; then one JSON answer. Stateless: no stream, no session id.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { BodyBudget } from '../net/body-budget.js';
 import { readCappedBody } from '../net/capped-body.js';
 import type { HttpMetrics } from '../observability/metrics.js';
 import type { Logger } from '../observability/logger.js';
@@ -22,6 +23,8 @@ export interface McpRouterDeps {
   dispatcher: Dispatcher;
   /** Whether a page of this origin may call the endpoint. */
   isOriginAllowed(origin: string): boolean;
+  /** What all bodies of the process hold. */
+  bodies: BodyBudget;
   http: HttpMetrics;
   log: Logger;
   clock: Clock;
@@ -79,10 +82,19 @@ async function answerPost(
     if (!response.writableFinished) gone.abort();
   });
   // All of it is read, so that a client that writes first and reads then gets the answer.
-  const { state, body } = await readCappedBody(request, { maxBytes: MAX_MCP_BODY_BYTES, maxReadBytes: Infinity });
+  const budget = { all: deps.bodies, address: request.socket.remoteAddress ?? '' };
+  const limits = { maxBytes: MAX_MCP_BODY_BYTES, maxReadBytes: Infinity, budget };
+  const { state, body } = await readCappedBody(request, limits);
   if (state === 'too_large') {
     const message = `Invalid Request: the body has more than ${MAX_MCP_BODY_BYTES} bytes`;
     return finish(response, errorBytes('null', INVALID_REQUEST, message));
+  }
+  if (state === 'stalled') {
+    response.setHeader('connection', 'close');
+    return finish(
+      response,
+      errorBytes('null', INVALID_REQUEST, 'Invalid Request: the body came too slowly: try again'),
+    );
   }
   if (state !== 'complete') return;
   const stopHeartbeat = startHeartbeat(deps.clock, response);

@@ -1,4 +1,5 @@
 import { Readable } from 'node:stream';
+import { BODY_BASE_BYTES, BodyBudget } from './body-budget.js';
 import { readAnswer, readCappedBody, readText, type BodyLimits } from './capped-body.js';
 
 /** A body that goes on when it is told to. */
@@ -33,6 +34,35 @@ test('a body that is too large is read no further, and its stream stays open', a
   body.push('ab');
   expect(await read).toMatchObject({ state: 'too_large', drained: false });
   expect([body.destroyed, body.isPaused(), body.listenerCount('data')]).toEqual([false, true, 0]);
+});
+
+test('a body that has to make room is given up, and counts no more', async () => {
+  const all = new BodyBudget(4 * 65_536);
+  const first = open();
+  const second = open();
+  const budget = { all, address: 'a' };
+  const slow = readCappedBody(first, { maxBytes: 200_000, budget });
+  const quick = readCappedBody(second, { maxBytes: 200_000, budget });
+  first.push(Buffer.alloc(100_000));
+  await new Promise(setImmediate);
+  second.push(Buffer.alloc(150_000));
+  expect(await slow).toMatchObject({ state: 'stalled', drained: false });
+  second.push(null);
+  expect((await quick).body).toHaveLength(150_000);
+  expect(all.bytes).toBe(0);
+  const refused = readCappedBody(open(), { maxBytes: 9, budget: { all: new BodyBudget(1), address: 'a' } });
+  expect(await refused).toMatchObject({ state: 'stalled' });
+});
+
+test('a body in single bytes is held in one buffer, no larger than the limit', async () => {
+  const all = new BodyBudget(1_000_000);
+  const body = open();
+  const read = readCappedBody(body, { maxBytes: 1000, budget: { all, address: 'a' } });
+  for (let n = 0; n < 600; n++) body.push(Buffer.from('x'));
+  await new Promise(setImmediate);
+  expect(all.bytes).toBe(BODY_BASE_BYTES + 1000);
+  body.push(null);
+  expect((await read).body.toString()).toBe('x'.repeat(600));
 });
 
 test('a body that breaks off says why', async () => {

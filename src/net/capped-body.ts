@@ -1,5 +1,6 @@
 /** Reads bodies of HTTP messages of strangers: no more than a number of bytes is ever held. */
 import type { Readable } from 'node:stream';
+import type { BodyBudget, BodyShare } from './body-budget.js';
 
 export interface BodyLimits {
   /** A larger body is too large; what came of it is dropped at once. */
@@ -13,6 +14,8 @@ export interface BodyLimits {
   keep?: boolean;
   /** The body has stalled once this fires. */
   giveUp?: AbortSignal;
+  /** What the bodies of the process may hold together, and where this one comes from. */
+  budget?: { all: BodyBudget; address: string };
 }
 
 export type BodyState =
@@ -20,7 +23,7 @@ export type BodyState =
   | 'complete'
   /** More than `maxBytes` came. */
   | 'too_large'
-  /** It did not end before `giveUp` fired. */
+  /** It did not end before `giveUp` fired, or had to make room for quicker ones. */
   | 'stalled'
   /** It broke off. */
   | 'aborted';
@@ -43,30 +46,78 @@ export function readCappedBody(stream: Readable, limits: BodyLimits): Promise<Ca
   stream.on('error', () => undefined);
   if (stream.destroyed) return Promise.resolve(aborted(stream.errored));
   return new Promise((resolve) => {
-    let parts: Buffer[] = [];
+    const kept = new Gathered(keep ? maxBytes : 0);
     let bytes = 0;
+    let share: BodyShare | undefined;
     const finish = (found: CappedBody) => {
       stream.off('data', onData).off('end', onEnd).off('close', onClose);
       giveUp?.removeEventListener('abort', onGiveUp);
+      share?.release();
       if (!found.drained) stream.pause();
       resolve(found);
     };
     const onData = (part: Buffer) => {
       bytes += part.length;
-      if (bytes > maxBytes) parts = [];
-      else if (keep) parts.push(part);
+      if (bytes > maxBytes) {
+        kept.drop();
+        share?.release();
+      } else if (keep) {
+        kept.add(part);
+        share?.holds(kept.capacity);
+      }
       if (bytes > maxBytes && bytes > maxReadBytes) finish({ state: 'too_large', body: empty, drained: false });
     };
     const onEnd = () => {
       if (bytes > maxBytes) finish({ state: 'too_large', body: empty, drained: true });
-      else finish({ state: 'complete', body: Buffer.concat(parts), drained: true });
+      else finish({ state: 'complete', body: kept.bytes(), drained: true });
     };
     const onClose = () => finish(aborted(stream.errored));
-    const onGiveUp = () => finish({ state: bytes > maxBytes ? 'too_large' : 'stalled', body: empty, drained: false });
+    const onGiveUp = () => {
+      kept.drop();
+      finish({ state: bytes > maxBytes ? 'too_large' : 'stalled', body: empty, drained: false });
+    };
     stream.on('data', onData).on('end', onEnd).on('close', onClose);
     giveUp?.addEventListener('abort', onGiveUp, { once: true });
+    // Last but one: there may be no room for it from the start.
+    share = limits.budget?.all.open(limits.budget.address, onGiveUp);
     if (giveUp?.aborted === true) onGiveUp();
   });
+}
+
+/** Parts in one buffer that doubles: many small parts cost no more than a large one. */
+class Gathered {
+  readonly #max: number;
+  #buffer = Buffer.alloc(0);
+  #length = 0;
+
+  constructor(max: number) {
+    this.#max = max;
+  }
+
+  /** What is held in memory. */
+  get capacity(): number {
+    return this.#buffer.length;
+  }
+
+  add(part: Buffer): void {
+    const length = this.#length + part.length;
+    if (length > this.#buffer.length) {
+      const larger = Buffer.allocUnsafeSlow(Math.min(this.#max, Math.max(length, 2 * this.#buffer.length)));
+      this.#buffer.copy(larger, 0, 0, this.#length);
+      this.#buffer = larger;
+    }
+    part.copy(this.#buffer, this.#length);
+    this.#length = length;
+  }
+
+  drop(): void {
+    this.#buffer = Buffer.alloc(0);
+    this.#length = 0;
+  }
+
+  bytes(): Buffer {
+    return this.#buffer.subarray(0, this.#length);
+  }
 }
 
 function aborted(error: Error | null): CappedBody {

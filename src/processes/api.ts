@@ -8,6 +8,7 @@ import type { Informer } from '../kube/types.js';
 import { createDispatcher } from '../mcp/dispatcher.js';
 import { createToolMetrics } from '../mcp/metrics.js';
 import { createRegistry as createToolRegistry } from '../mcp/registry.js';
+import { BodyBudget } from '../net/body-budget.js';
 import { allowedOrigins } from '../mcp/origins.js';
 import { createMcpRouter } from '../mcp/router.js';
 import { createToolServices } from '../mcp/tool-services.js';
@@ -56,6 +57,9 @@ const REQUEST_MS = 60_000;
 const LEAVE_SERVICE_MS = 3_000;
 /** Longest time for the answers that are under way; their waits have ended already. */
 const DRAIN_MS = 18_000;
+
+/** What the bodies of all calls that are on their way in may hold. The slowest sender goes when they hold more. */
+const MAX_BODIES_BYTES = 128 * 1024 * 1024;
 
 /** Runs until SIGTERM; the exit code. */
 export async function runApi(env: NodeJS.ProcessEnv): Promise<number> {
@@ -169,6 +173,7 @@ function listen(server: Server, port: number): Promise<void> {
 function createPublicApp({ config, log, clock, registry, api, archive }: Core, followers: Followers) {
   const { caches, keyring, keyUsage, liveRuns, agentWaiter, runWaiter } = followers;
   const http = createHttpMetrics(registry);
+  const bodies = new BodyBudget(MAX_BODIES_BYTES);
   const services = createToolServices({
     caches,
     api,
@@ -203,6 +208,7 @@ function createPublicApp({ config, log, clock, registry, api, archive }: Core, f
       dedupeRunName: ({ agent, uid, keyId }, value) =>
         dedupeRunName(keyring.keyring, { agent: agent.agent, triggerUid: uid, keyId, value }),
       metrics: createWebhookMetrics(registry),
+      bodies,
       http,
       logger: log,
     }),
@@ -210,6 +216,7 @@ function createPublicApp({ config, log, clock, registry, api, archive }: Core, f
       keys: createKeyCheck({ caches, api, clock, used: (key) => keyUsage.used(key) }),
       dispatcher,
       isOriginAllowed: allowedOrigins(config.publicUrl, config.allowedOrigins),
+      bodies,
       http,
       log,
       clock,

@@ -5,6 +5,7 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { TRIGGER_METHODS } from '../api/v1alpha1/agent-trigger.js';
+import type { BodyBudget } from '../net/body-budget.js';
 import type { HttpMetrics } from '../observability/metrics.js';
 import type { Logger } from '../observability/logger.js';
 import type { TriggerReader, TriggerTarget } from '../services/triggers/trigger-reader.js';
@@ -26,6 +27,8 @@ export interface WebhookDeps extends FireDeps {
   /** The run of all calls of the trigger that carry this value; undefined when the trigger's key is not known. */
   dedupeRunName(trigger: TriggerTarget, value: string): string | undefined;
   metrics: WebhookMetrics;
+  /** What all bodies of the process hold. */
+  bodies: BodyBudget;
   http: HttpMetrics;
   logger: Logger;
 }
@@ -58,7 +61,7 @@ export async function handleTriggerCall(
   let verdict: Verdict;
   try {
     const judged = await judge(request, deps);
-    const { state, body, drained } = await readRequestBody(request, 'trigger' in judged, deps.clock);
+    const { state, body, drained } = await readRequestBody(request, 'trigger' in judged, deps);
     keepAlive = drained;
     if (!('trigger' in judged)) verdict = judged;
     else if (state !== 'complete') verdict = { outcome: `body_${state}`, reply: BODY_REPLIES[state] };

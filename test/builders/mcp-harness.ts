@@ -34,6 +34,7 @@ import { createDispatcher } from '../../src/mcp/dispatcher.js';
 import { createToolMetrics } from '../../src/mcp/metrics.js';
 import { createRegistry } from '../../src/mcp/registry.js';
 import type { Registry } from '../../src/mcp/registry.js';
+import { BodyBudget } from '../../src/net/body-budget.js';
 import { allowedOrigins } from '../../src/mcp/origins.js';
 import { createMcpRouter } from '../../src/mcp/router.js';
 import { createToolServices } from '../../src/mcp/tool-services.js';
@@ -82,6 +83,8 @@ export class McpHarness {
   readonly barriers: Write[] = [];
   barrierPasses = true;
   readonly usedKeys: ApiKeyProjection[] = [];
+  /** What bodies on their way in hold: room for one of 8 MiB and a little. */
+  readonly bodies = new BodyBudget(9 * 1024 * 1024);
   readonly logLines: string[] = [];
   readonly registry: Registry;
   readonly services: ToolServices;
@@ -132,11 +135,20 @@ export class McpHarness {
       metrics: createToolMetrics(prom),
       clock,
     });
+    const { bodies } = this;
     const keys = createKeyCheck({ caches, api, clock, used: (key) => this.usedKeys.push(key) });
     return createApiApp({
       log,
       webhook: (_request, _response, next) => next(),
-      mcp: createMcpRouter({ keys, dispatcher, isOriginAllowed: allowedOrigins(PUBLIC_URL, []), http, log, clock }),
+      mcp: createMcpRouter({
+        keys,
+        dispatcher,
+        isOriginAllowed: allowedOrigins(PUBLIC_URL, []),
+        bodies,
+        http,
+        log,
+        clock,
+      }),
     });
   }
 

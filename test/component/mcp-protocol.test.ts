@@ -314,6 +314,31 @@ describe('tools/list', () => {
   });
 });
 
+test('a body that comes too slowly while others need the room gets an answer, and its connection is closed', async () => {
+  const harness = new McpHarness();
+  const server = createServer(harness.app).listen(0, '127.0.0.1');
+  await new Promise((resolve) => server.once('listening', resolve));
+  const { port } = server.address() as AddressInfo;
+  const half = 5 * 1024 * 1024;
+  const post = () =>
+    new Promise<{ connection: string | undefined; text: string }>((resolve, reject) => {
+      const headers = { authorization: bearer, 'content-length': String(2 * half) };
+      const call = httpRequest({ port, host: '127.0.0.1', path: PATH, method: 'POST', headers }, (response) => {
+        let text = '';
+        response.setEncoding('utf8').on('data', (part: string) => (text += part));
+        response.on('end', () => resolve({ connection: response.headers.connection, text }));
+      });
+      call.on('error', reject);
+      call.write(Buffer.alloc(half, ' '));
+    });
+  const slow = await Promise.race([post(), post()]);
+  expect(slow.connection).toBe('close');
+  expect(JSON.parse(slow.text)).toMatchObject({ id: null, error: { code: -32600 } });
+  expect(harness.bodies.bytes).toBeLessThanOrEqual(9 * 1024 * 1024);
+  server.closeAllConnections();
+  server.close();
+});
+
 describe('logs', () => {
   test('no line holds a key or a trigger URL, whatever the path', async () => {
     const harness = new McpHarness();

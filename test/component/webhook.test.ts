@@ -492,6 +492,32 @@ describe('a body that does not arrive', () => {
     expect(server.effects).toMatchObject({ creates: [], outcomes: ['body_stalled'] });
   });
 
+  it('makes room for others: slow senders go first, and what they hold stays within the budget', async () => {
+    const path = server.trigger();
+    const answers: Promise<string>[] = [];
+    for (let n = 0; n < 20; n++) {
+      const socket = await open(server.port);
+      answers.push(readToEnd(socket));
+      socket.write(`POST ${path} HTTP/1.1\r\nHost: a\r\nContent-Length: ${MB}\r\n\r\n`);
+      socket.write(Buffer.alloc(MB - 1, 'x'));
+      const before = server.bodies.bytes;
+      while (server.bodies.bytes === before && server.effects.outcomes.length <= n - 8) {
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+    }
+    while (server.effects.outcomes.length < 12) await new Promise((resolve) => setImmediate(resolve));
+    expect(server.bodies.bytes).toBeLessThanOrEqual(8 * MB + MB / 4);
+    expect((await post(path, 'y'.repeat(MB))).status).toBe(202);
+    const cut = await Promise.all(answers.slice(0, 12));
+    for (const text of cut) expect(parse(text)).toMatchObject({ status: 404, headers: { connection: 'close' } });
+    const { outcomes } = server.effects;
+    expect(outcomes.filter((outcome) => outcome === 'fired')).toHaveLength(1);
+    expect(outcomes.filter((outcome) => outcome === 'body_stalled').length).toBeGreaterThanOrEqual(12);
+    await server.clock.advance(30_000);
+    await Promise.all(answers);
+    expect(server.bodies.bytes).toBe(0);
+  });
+
   it('starts nothing when the sender goes away', async () => {
     const socket = await open(server.port);
     socket.write(`POST ${server.trigger()} HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nhalf`);

@@ -7,6 +7,7 @@ import { agentId, boxNamespace, childName } from '../../../src/api/names.js';
 import type { KubeObject } from '../../../src/api/meta.js';
 import type { AgentRun } from '../../../src/api/v1alpha1/agent-run.js';
 import type { TriggerMethod } from '../../../src/api/v1alpha1/agent-trigger.js';
+import { BodyBudget } from '../../../src/net/body-budget.js';
 import { createLogger } from '../../../src/observability/logger.js';
 import { dedupeRunName } from '../../../src/run/start/dedupe-name.js';
 import { findStartedRun, startRun } from '../../../src/run/start/start-run.js';
@@ -51,6 +52,8 @@ function cacheOf(objects: Map<string, unknown>, isHealthy: () => boolean) {
 
 export class WebhookServer {
   readonly clock = new FakeClock(Date.parse('2026-03-04T05:06:07.089Z'));
+  /** Room for eight bodies of the largest size. */
+  readonly bodies = new BodyBudget(8 * 1024 * 1024 + 256 * 1024);
   readonly effects: Effects = { creates: [], gets: 0, hmacs: 0, outcomes: [], http: [], log: [] };
   /** What the API server answers to a create; the object itself by default. */
   onCreate: (run: AgentRun, signal: AbortSignal | undefined) => Promise<AgentRun> = (run) => Promise.resolve(run);
@@ -120,7 +123,7 @@ export class WebhookServer {
   }
 
   #deps(): Parameters<typeof createWebhookRouter>[0] {
-    const { clock, effects } = this;
+    const { clock, effects, bodies } = this;
     const isHealthy = () => this.healthy;
     const caches = {
       Box: cacheOf(this.#boxes, isHealthy),
@@ -146,6 +149,7 @@ export class WebhookServer {
     // No test lets the watch show a run: what is started here counts as the process's own.
     const ownRuns = new OwnRuns(shown, { get: () => undefined, onChange: () => () => undefined }, clock);
     return {
+      bodies,
       clock,
       triggers: createTriggerReader({ caches, api, ensureKey: () => Promise.resolve() }),
       tokenMatches: (check, presented) => {
