@@ -12,9 +12,9 @@ beforeEach(() => {
 });
 
 /** One live run with an input of this size: the budget counts bytes as well. */
-function fill(agent: string, mib: number): void {
+function fill(agent: string, mib: number, box = 'acme-box'): void {
   const input = { encoding: 'gzip', bytes: 1, sha256: 'x', data: 'x'.repeat(mib * MIB) };
-  harness.seedRun('acme-box', `${agent}-1`, { spec: { agent, message: undefined, input } });
+  harness.seedRun(box, `${agent}-1`, { spec: { agent, message: undefined, input } });
   harness.api.clearRecords();
 }
 
@@ -26,17 +26,23 @@ const CALLS: [string, object][] = [
 
 describe.each(CALLS)('%s', (tool, args) => {
   test.each([
-    ['agent', 'greeter', 32],
-    ['box', 'other', 64],
-    ['installation', 'other', 256],
-  ])('beyond the budget of the %s starts nothing and says which limit', async (scope, agent, mib) => {
+    ['agent', 'greeter', 32, 0],
+    ['box', 'other', 64, 0],
+    ['installation', 'other', 4, 4],
+  ])('beyond the budget of the %s starts nothing and says which limit', async (scope, agent, mib, fullBoxes) => {
     fill(agent, mib);
+    for (let box = 0; box < fullBoxes; box++) fill('stranger', 64, `full-${box}`);
     const { isError, payload } = await harness.call(tool, args);
     expect([isError, payload]).toEqual([
       true,
       { error: `too many runs are waiting (limit of the ${scope}): try again when some have finished` },
     ]);
     expect(harness.api.writes).toEqual([]);
+  });
+
+  test('starts within the guarantee of its Box, however full the installation is', async () => {
+    for (let box = 0; box < 5; box++) fill('stranger', 64, `full-${box}`);
+    expect((await harness.call(tool, args)).isError).toBe(false);
   });
 
   test('counts runs that the cache does not show yet', async () => {

@@ -259,14 +259,15 @@ const turnedAway = () =>
 
 describe('the budget of waiting and working runs', () => {
   test.each([
-    ['agent', 'writer', HALF_A_BOX, NAMESPACE],
-    ['box', 'critic', 2 * HALF_A_BOX, NAMESPACE],
-    ['installation', 'stranger', 8 * HALF_A_BOX, 'bw-other'],
+    ['agent', 'writer', HALF_A_BOX, 0],
+    ['box', 'critic', 2 * HALF_A_BOX, 0],
+    ['installation', 'critic', HALF_A_BOX / 8, 4],
   ])(
     'of the %s holds for calls: nothing is started, and the caller is told',
-    async (scope, agent, bytes, namespace) => {
+    async (scope, agent, bytes, fullBoxes) => {
       const pod = await claimed('helper-1');
-      fill(agent, bytes, namespace);
+      fill(agent, bytes);
+      for (let box = 0; box < fullBoxes; box++) fill('stranger', 2 * HALF_A_BOX, `bw-other-${box}`);
       expect(await turnedAway()).toContain(`{scope="${scope}"} 0`);
       for (const [number, wait] of [true, false].entries()) {
         expect(await call(pod, number + 1, { handle: 'writer', message: 'x', wait })).toEqual({

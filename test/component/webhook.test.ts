@@ -315,6 +315,7 @@ describe('the one 404', () => {
     server.onCreate = () =>
       Promise.reject(new KubeApiError({ status: 403, reason: 'Forbidden', message: 'terminating' }));
     const refusedByApi = await post(path, 'x');
+    server.backlog.box = { runs: 1_000, bytes: 0 };
     server.backlog.installation = { runs: 20_000, bytes: 0 };
     const overBudget = await post(path, 'x');
     expect([refusedByApi.bytes, overBudget.bytes]).toEqual([unknown.bytes, unknown.bytes]);

@@ -214,6 +214,42 @@ describe('admission policies', () => {
     ).toMatchObject({ ok: true });
   });
 
+  describe('our kinds', () => {
+    const namespaceOf = (name: string, metadata: object) => ({
+      apiVersion: 'v1',
+      kind: 'Namespace',
+      metadata: { name, ...metadata },
+    });
+    const agent = { kind: 'Agent', spec: { name: 'A' } };
+    const aRun = { kind: 'AgentRun', spec: { agent: 'a', message: 'x' } };
+    const note = { kind: 'AgentMemory', spec: { agent: 'a', text: 'x' } };
+    const key = { kind: 'APIKey', spec: {} };
+    const mark = (label: string) => ({ labels: { [label]: 'x' } });
+    const adopted = { annotations: { 'boxwright.dev/adopt': 'x' } };
+
+    test.each([
+      ['plain', {}, agent, 'namespace of a Box'],
+      ['plain', {}, aRun, 'namespace of a Box'],
+      ['plain', {}, key, 'namespace of a Workspace'],
+      ['foreign', mark('boxwright.dev/box'), aRun, 'namespace of a Box'],
+      ['bw-unmade', {}, aRun, 'namespace of a Box'],
+      ['bw-unmade', {}, note, 'namespace of a Box'],
+      ['bw-ws-made', mark('boxwright.dev/workspace'), aRun, 'namespace of a Box'],
+      ['bw-made', mark('boxwright.dev/box'), key, 'namespace of a Workspace'],
+      ['bw-made', mark('boxwright.dev/box'), aRun, undefined],
+      ['bw-adopted', adopted, agent, undefined],
+      ['bw-ws-made', mark('boxwright.dev/workspace'), key, undefined],
+    ])('in namespace %s with %j: %j', async (name, metadata, { kind, spec }, message) => {
+      await ok(['apply', '-f', '-'], JSON.stringify(namespaceOf(name, metadata)));
+      const object = { apiVersion: 'boxwright.dev/v1alpha1', kind, metadata: { name: 'a', namespace: name }, spec };
+      const args = ['--as=mallory', '-n', name, 'create', '--dry-run=server', '-f', '-'];
+      const result = await kubectl(args, JSON.stringify(object));
+      expect({ ...result, ok: result.ok }).toMatchObject(
+        message === undefined ? { ok: true } : { ok: false, stderr: expect.stringContaining(message) },
+      );
+    });
+  });
+
   test('our finalizers are removed by the controller and the uninstall hook only', async () => {
     await ok(['create', '-f', '-'], JSON.stringify(run('held', {})));
     const patch = ['patch', 'agentrun', 'held', '--type=merge', '-p', '{"metadata":{"finalizers":null}}'];

@@ -87,6 +87,8 @@ describe('helm uninstall', () => {
 
   it('releases what our finalizers hold, keeps objects and CRDs, and leaves nothing that could hang', async () => {
     await ok(['create', 'namespace', NAMESPACE]);
+    // As the controller makes it; the policies of the chart refuse our kinds elsewhere.
+    await ok(['label', 'namespace', NAMESPACE, 'boxwright.dev/box=dev']);
     await create('Workspace', 'acme', { slots: 1 }, [FINALIZER_CLEANUP]);
     await create('Box', 'dev', { workspace: 'acme' }, [FINALIZER_CLEANUP]);
     await create('Agent', 'ada', { name: 'Ada' }, [FINALIZER_CLEANUP], NAMESPACE);

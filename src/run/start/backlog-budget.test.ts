@@ -31,10 +31,19 @@ describe('exceededBacklog', () => {
     ['a Box holds 10,000 runs', { box: { runs: 10_000 } }, 'box'],
     ['a Box has room below 64 MiB', { box: { bytes: 64 * MIB - 1 } }, undefined],
     ['a Box holds 64 MiB', { box: { bytes: 64 * MIB } }, 'box'],
-    ['an installation has room for its 20,000th run', { installation: { runs: 19_999 } }, undefined],
-    ['an installation holds 20,000 runs', { installation: { runs: 20_000 } }, 'installation'],
+    [
+      'an installation has room for its 20,000th run',
+      { box: { runs: 1_000 }, installation: { runs: 19_999 } },
+      undefined,
+    ],
+    ['an installation holds 20,000 runs', { box: { runs: 1_000 }, installation: { runs: 20_000 } }, 'installation'],
+    [
+      'a Box has room below its guarantee',
+      { box: { runs: 999, bytes: 4 * MIB - 1 }, installation: { runs: 20_000 } },
+      undefined,
+    ],
     ['an installation holds more finished runs than it may', { finishedFull: true }, 'installation'],
-    ['an installation holds 256 MiB', { installation: { bytes: 256 * MIB } }, 'installation'],
+    ['an installation holds 256 MiB', { box: { bytes: 4 * MIB }, installation: { bytes: 256 * MIB } }, 'installation'],
   ])('%s', (_name, counts, expected) => expect(exceeded(counts)).toBe(expected));
 
   it('asks for the counts of this Box and agent', () => {

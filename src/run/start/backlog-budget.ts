@@ -14,17 +14,20 @@ export interface BacklogCount {
 
 /** Counts of live runs, kept by the caches: reading one costs no pass over runs and no request. */
 export interface BacklogReader {
+  /** Of each Box no more than its own limit counts, so that one Box cannot use up what is for all. */
   installation(): BacklogCount;
   box(box: string): BacklogCount;
   agent(box: string, agent: string): BacklogCount;
-  /** Whether so many finished runs are stored that no new one may come, because none may be removed yet. */
-  isFinishedFull(): boolean;
+  /** Whether so many finished runs are stored, and more than a few of this Box, that no new one of it may come. */
+  isFinishedFull(box: string): boolean;
 }
 
 /** Each limit is the count at which the next call is turned away. */
 export interface BacklogLimits {
   installation: BacklogCount;
   box: BacklogCount;
+  /** Below this a Box has room whatever other Boxes hold. */
+  guaranteed: BacklogCount;
 }
 
 const MIB = 1024 * 1024;
@@ -32,6 +35,7 @@ const MIB = 1024 * 1024;
 export const BACKLOG_LIMITS: BacklogLimits = {
   installation: { runs: 20_000, bytes: 256 * MIB },
   box: { runs: 10_000, bytes: 64 * MIB },
+  guaranteed: { runs: 1_000, bytes: 4 * MIB },
 };
 
 /** Which budget is used up. */
@@ -44,14 +48,19 @@ export function backlogLimit(scope: BacklogScope, limits: BacklogLimits = BACKLO
   return { runs: limits.box.runs / 2, bytes: limits.box.bytes / 2 };
 }
 
-/** The widest budget that has no room for a run of this agent, or undefined. */
+/**
+ * The widest budget that has no room for a run of this agent, or undefined. What others hold never turns away a Box that holds
+ * less than it is guaranteed.
+ */
 export function exceededBacklog(
   reader: BacklogReader,
   ref: AgentRef,
   limits: BacklogLimits = BACKLOG_LIMITS,
 ): BacklogScope | undefined {
-  if (reader.isFinishedFull() || isFull(reader.installation(), limits.installation)) return 'installation';
-  if (isFull(reader.box(ref.box), limits.box)) return 'box';
+  const box = reader.box(ref.box);
+  const isInstallationFull = isFull(box, limits.guaranteed) && isFull(reader.installation(), limits.installation);
+  if (reader.isFinishedFull(ref.box) || isInstallationFull) return 'installation';
+  if (isFull(box, limits.box)) return 'box';
   return isFull(reader.agent(ref.box, ref.agent), backlogLimit('agent', limits)) ? 'agent' : undefined;
 }
 

@@ -56,7 +56,7 @@ test('counts once what a controller that begins to lead hears again', () => {
   replay();
   replay();
   expect(counts.installation()).toEqual({ runs: 1, bytes: 3 });
-  expect(counts.isFinishedFull()).toBe(false);
+  expect(counts.isFinishedFull('lab')).toBe(false);
   put('news-7', { message: 'x' }, { phase: 'done' });
-  expect(counts.isFinishedFull()).toBe(true);
+  expect(counts.isFinishedFull('lab')).toBe(true);
 });

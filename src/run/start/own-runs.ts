@@ -82,8 +82,8 @@ export class OwnRuns implements BacklogReader {
     return sum(this.shown.agent(box, agent), this.#counter.agent(box, agent));
   }
 
-  isFinishedFull(): boolean {
-    return this.shown.isFinishedFull();
+  isFinishedFull(box: string): boolean {
+    return this.shown.isFinishedFull(box);
   }
 
   /** Counts a run that is about to be created. To be called in the turn that asked for room: then no other call took it meanwhile. */
