@@ -32,6 +32,9 @@ export const ChartValues = z.strictObject({
     allowedOrigins: z
       .array(z.string().regex(/^(null|[A-Za-z][A-Za-z0-9+.-]*:\/\/[^\s/,]*)$/))
       .describe('Origins of web pages that may call the MCP endpoint, besides that of publicUrl.'),
+    trustedProxies: z
+      .array(z.string().regex(/^[0-9a-fA-F.:]+\/\d{1,3}$/))
+      .describe('Ranges of proxies whose X-Forwarded-For is believed.'),
     ingress: z.strictObject({
       enabled: z.boolean(),
       className: z.string(),

@@ -52,6 +52,8 @@ export interface ToolOptions<S extends z.ZodObject> {
   effect: ToolEffect;
   /** Whether a repeated call changes nothing more; always so for reads. */
   idempotent?: boolean;
+  /** Its answer may hold a secret: each call is in the audit log, also when nothing is changed. */
+  showsSecrets?: true;
   /** Refuses to run without `confirm: true` (spec 4.2). The argument is added to the schema. */
   confirm?: true;
   /** Asked before the arguments are looked at; throws a UserError for an account that may not use the tool at all. */
@@ -68,6 +70,7 @@ export interface Tool {
   readonly definition: ToolDefinition;
   readonly input: z.ZodObject;
   readonly readOnly: boolean;
+  readonly showsSecrets: boolean;
   readonly confirm: boolean;
   readonly gate: ((call: ToolCall) => void) | undefined;
   readonly refused: Readonly<Record<string, string>>;
@@ -83,6 +86,7 @@ export function defineTool<S extends z.ZodObject>(options: ToolOptions<S>): Tool
   return Object.freeze({
     name,
     readOnly,
+    showsSecrets: options.showsSecrets ?? false,
     confirm: options.confirm ?? false,
     gate: options.gate,
     refused: options.refused ?? {},

@@ -127,10 +127,11 @@ function idsOf(values: Record<string, unknown>): Record<string, string> {
   );
 }
 
-/** One line a call; writes at info, reads at debug. Never texts or URLs (spec 5.5). */
+/** One line a call; writes and answers with secrets at info, other reads at debug. Never texts or URLs (spec 5.5). */
 function audit(log: Logger, tool: Tool, caller: Caller, fields: Record<string, string>): void {
-  log[tool.readOnly ? 'debug' : 'info'](
-    { audit: true, tool: tool.name, key: caller.keyPrefix, workspace: caller.workspace, ...fields },
+  const { keyPrefix: key, workspace, address } = caller;
+  log[tool.readOnly && !tool.showsSecrets ? 'debug' : 'info'](
+    { audit: true, tool: tool.name, key, workspace, address, ...fields },
     'tool call',
   );
 }

@@ -3,6 +3,7 @@
  * body with a cap; then one JSON answer. Stateless: no stream, no session id.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { CallerAddress } from '../net/caller-address.js';
 import type { BodyBudget } from '../net/body-budget.js';
 import { readCappedBody } from '../net/capped-body.js';
 import type { HttpMetrics } from '../observability/metrics.js';
@@ -10,6 +11,7 @@ import type { Logger } from '../observability/logger.js';
 import type { Clock } from '../runtime/clock.js';
 import type { Caller, KeyCheck } from '../services/keys/key-check.js';
 import type { Dispatcher } from './dispatcher.js';
+import type { WrongKeys } from './wrong-keys.js';
 import { INTERNAL_ERROR, INVALID_REQUEST, errorBytes } from './json-rpc.js';
 
 export const MCP_ROUTE = '/api/mcp/account';
@@ -20,6 +22,8 @@ export const HEARTBEAT_MS = 15_000;
 
 export interface McpRouterDeps {
   keys: KeyCheck;
+  wrongKeys: WrongKeys;
+  callerAddress: CallerAddress;
   dispatcher: Dispatcher;
   /** Whether a page of this origin may call the endpoint. */
   isOriginAllowed(origin: string): boolean;
@@ -59,11 +63,15 @@ function isMcpPath(url: string): boolean {
 async function answer(deps: McpRouterDeps, request: IncomingMessage, response: ServerResponse): Promise<void> {
   try {
     const caller = await deps.keys.check(request.headers.authorization);
-    if (caller === undefined) return sendUnauthorized(response);
+    const address = deps.callerAddress(request);
+    if (caller === undefined) {
+      if (request.headers.authorization === undefined) return sendUnauthorized(response, false);
+      return deps.wrongKeys.tried(address, (close) => sendUnauthorized(response, close));
+    }
     const { origin } = request.headers;
     if (origin !== undefined && !deps.isOriginAllowed(origin)) return sendForbidden(response);
     if (request.method !== 'POST') return sendMethodNotAllowed(response);
-    await answerPost(deps, caller, request, response);
+    await answerPost(deps, { ...caller, address }, request, response);
   } catch (error) {
     deps.log.error({ err: error }, 'MCP call failed');
     finish(response, errorBytes('null', INTERNAL_ERROR, 'Internal error: try again'));
@@ -133,7 +141,9 @@ function lengthOf(body: readonly Buffer[]): number {
   return body.reduce((sum, { length }) => sum + length, 0);
 }
 
-function sendUnauthorized(response: ServerResponse): void {
+function sendUnauthorized(response: ServerResponse, close: boolean): void {
+  if (response.destroyed) return;
+  if (close) response.setHeader('connection', 'close');
   response
     .writeHead(401, { 'content-type': 'text/plain; charset=utf-8', 'www-authenticate': 'Bearer' })
     .end(UNAUTHORIZED);

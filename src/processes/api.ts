@@ -8,6 +8,8 @@ import type { Informer } from '../kube/types.js';
 import { createDispatcher } from '../mcp/dispatcher.js';
 import { createToolMetrics } from '../mcp/metrics.js';
 import { createRegistry as createToolRegistry } from '../mcp/registry.js';
+import { WrongKeys } from '../mcp/wrong-keys.js';
+import { callerAddressBehind } from '../net/caller-address.js';
 import { BodyBudget } from '../net/body-budget.js';
 import { allowedOrigins } from '../mcp/origins.js';
 import { createMcpRouter } from '../mcp/router.js';
@@ -214,6 +216,8 @@ function createPublicApp({ config, log, clock, registry, api, archive }: Core, f
     }),
     mcp: createMcpRouter({
       keys: createKeyCheck({ caches, api, clock, used: (key) => keyUsage.used(key) }),
+      wrongKeys: new WrongKeys({ clock, log }),
+      callerAddress: callerAddressBehind(config.trustedProxies),
       dispatcher,
       isOriginAllowed: allowedOrigins(config.publicUrl, config.allowedOrigins),
       bodies,

@@ -1,6 +1,7 @@
 /** Settings of the API process (environment `BOXWRIGHT_…`). */
 import { z } from 'zod';
 import { archiveUrl } from '../archive/config.js';
+import { cidrList } from '../config/cidrs.js';
 import { maxFinishedRuns } from '../config/max-finished-runs.js';
 import { resyncSeconds } from '../config/resync.js';
 import { API_PORT, INTERNAL_PORT } from '../protocol/pod.js';
@@ -25,6 +26,9 @@ export const ApiConfig = z.object({
     .describe(
       'Origins of web pages, separated by commas, that may call the MCP endpoint besides that of the public URL, for example http://localhost:6274.',
     ),
+  trustedProxies: cidrList.describe(
+    'Address ranges of proxies in front of the API, separated by commas: their X-Forwarded-For says where a call came from.',
+  ),
   releaseNamespace: z
     .string()
     .min(1)

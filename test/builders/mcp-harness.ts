@@ -34,6 +34,8 @@ import { createDispatcher } from '../../src/mcp/dispatcher.js';
 import { createToolMetrics } from '../../src/mcp/metrics.js';
 import { createRegistry } from '../../src/mcp/registry.js';
 import type { Registry } from '../../src/mcp/registry.js';
+import { WrongKeys } from '../../src/mcp/wrong-keys.js';
+import { callerAddressBehind } from '../../src/net/caller-address.js';
 import { BodyBudget } from '../../src/net/body-budget.js';
 import { allowedOrigins } from '../../src/mcp/origins.js';
 import { createMcpRouter } from '../../src/mcp/router.js';
@@ -142,6 +144,8 @@ export class McpHarness {
       webhook: (_request, _response, next) => next(),
       mcp: createMcpRouter({
         keys,
+        wrongKeys: new WrongKeys({ clock, log }),
+        callerAddress: callerAddressBehind(['127.0.0.0/8', '::1/128']),
         dispatcher,
         isOriginAllowed: allowedOrigins(PUBLIC_URL, []),
         bodies,

@@ -3,6 +3,7 @@ import { createServer, request as httpRequest } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import request from 'supertest';
 import { Workspaces } from '../../src/api/v1alpha1/workspace.js';
+import { FREE_TRIES } from '../../src/mcp/wrong-keys.js';
 import { KEY, McpHarness, OTHER_KEY, READ_ONLY_KEY } from '../builders/mcp-harness.js';
 
 const PATH = '/api/mcp/account';
@@ -340,6 +341,45 @@ test('a body that comes too slowly while others need the room gets an answer, an
 });
 
 describe('logs', () => {
+  test('answers with secrets and wrong keys are in the audit log, with the address of the caller', async () => {
+    const harness = new McpHarness();
+    const body = {
+      jsonrpc: '2.0',
+      id: 1,
+      method: 'tools/call',
+      params: { name: 'list_triggers', arguments: { agentId: 'acme-box.greeter' } },
+    };
+    const post = (authorization?: string) => {
+      const call = request(harness.app).post(PATH).set('x-forwarded-for', '1.1.1.1, 198.51.100.1');
+      return (authorization === undefined ? call : call.set('authorization', authorization)).send(body);
+    };
+    expect((await post(bearer)).status).toBe(200);
+    expect((await post('Bearer bw_wrong')).status).toBe(401);
+    expect((await post()).status).toBe(401);
+    const lines = harness.logLines.map((line) => JSON.parse(line) as Record<string, unknown>);
+    const audit = lines.filter((line) => line['audit'] === true);
+    expect(audit).toEqual([
+      expect.objectContaining({ tool: 'list_triggers', level: 'info', outcome: 'ok', address: '198.51.100.1' }),
+      expect.objectContaining({ outcome: 'wrong_key', level: 'info', address: '198.51.100.1' }),
+    ]);
+    expect(harness.logLines.join('')).not.toContain('bw_wrong');
+  });
+
+  test('many wrong keys make wrong ones wait, and never a right one', async () => {
+    const harness = new McpHarness();
+    const ping = (authorization: string) =>
+      request(harness.app)
+        .post(PATH)
+        .set('authorization', authorization)
+        .send({ jsonrpc: '2.0', id: 1, method: 'ping' });
+    for (let n = 0; n < FREE_TRIES; n++) expect((await ping('Bearer bad')).status).toBe(401);
+    const late = ping('Bearer bad').then(({ status }) => status);
+    while (harness.clock.pending === 0) await new Promise((resolve) => setImmediate(resolve));
+    expect((await ping(bearer)).status).toBe(200);
+    await harness.clock.advance(2_000);
+    expect(await late).toBe(401);
+  });
+
   test('no line holds a key or a trigger URL, whatever the path', async () => {
     const harness = new McpHarness();
     await harness.call('upsert_trigger', { agentId: 'acme-box.greeter', name: 'hook', body: 'secret body' });

@@ -14,6 +14,8 @@ export interface Caller {
   /** The visible characters of the key; stands for the caller in annotations and in the audit log. */
   keyPrefix: string;
   readOnly: boolean;
+  /** Where the call came from, for the audit log. */
+  address?: string;
 }
 
 export interface KeyCheck {

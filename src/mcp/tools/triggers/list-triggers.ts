@@ -9,6 +9,7 @@ export const listTriggersTool = defineTool({
   description:
     'Lists webhook triggers of an agent with their public URLs, secrets that start the agent. A read-only key gets no URLs.',
   effect: 'read',
+  showsSecrets: true,
   input: z.object({ agentId: agentIdArgument }),
   handler: ({ agentId }, { caller, services }) => listTriggers(services.triggers, caller, agentId),
 });
