@@ -258,7 +258,17 @@ describe('admission policies', () => {
     await ok([...patch, '-n', NAMESPACE, `--as=system:serviceaccount:${RELEASE}:boxwright-uninstall`]);
   });
 
-  test('a token of a trigger may be given at creation and is then changed by the control plane only', async () => {
+  test('a token of a trigger is given at creation by those who may restore, and then changed by the control plane only', async () => {
+    const verbs = 'get,create,update,patch,delete';
+    for (const [user, may] of [
+      ['editor', verbs],
+      ['restorer', `${verbs},restore`],
+    ] as const) {
+      await ok(['create', 'role', user, `--verb=${may}`, '--resource=agenttriggers.boxwright.dev', '-n', NAMESPACE]);
+      await ok(['create', 'rolebinding', user, `--role=${user}`, `--user=${user}`, '-n', NAMESPACE]);
+    }
+    const create = (user: string, object: string) =>
+      kubectl([`--as=${user}`, '-n', NAMESPACE, 'create', '-f', '-'], object);
     const trigger = {
       apiVersion: 'boxwright.dev/v1alpha1',
       kind: 'AgentTrigger',
@@ -274,6 +284,16 @@ describe('admission policies', () => {
       '-p',
       `{"spec":{"tokenId":${value}}}`,
     ];
+    const restored = JSON.stringify({ ...trigger, metadata: { ...trigger.metadata, name: 'a.revived' } });
+    const { tokenId: _revoked, ...fresh } = trigger.spec;
+    const unsigned = JSON.stringify({ ...trigger, metadata: { ...trigger.metadata, name: 'a.fresh' }, spec: fresh });
+    expect(await create('editor', restored)).toMatchObject({
+      ok: false,
+      stderr: expect.stringContaining('a revoked URL cannot be revived'),
+    });
+    expect(await create('editor', unsigned)).toMatchObject({ ok: true });
+    expect(await create('restorer', restored)).toMatchObject({ ok: true });
+
     await refused('changed by the control plane only', rotate(`"${'1'.repeat(32)}"`));
     await refused('changed by the control plane only', rotate('null'));
     expect(
