@@ -1,9 +1,6 @@
 import { allowedOrigins } from './origins.js';
 
-const isAllowed = allowedOrigins('https://Agents.example.com:443/below', [
-  'http://localhost:6274',
-  'vscode-file://vscode-app',
-]);
+const isAllowed = allowedOrigins('https://Agents.example.com:443/below', ['http://localhost:6274']);
 
 test.each([
   ['https://agents.example.com', true],

@@ -3,8 +3,14 @@
  * it, so this stops DNS rebinding. The Host header is not looked at: proxies rewrite it.
  */
 
-/** True for the origin of the public URL and for those of the list. */
+/** Origins of web pages: of http and https, and of pages that a browser does not trust with their own (`null`). */
+const WEB_ORIGIN = /^(?:https?:|null$|$)/i;
+
+/**
+ * True for the origin of the public URL, for those of the list, and for schemes of desktop apps such as `vscode-file`, which no
+ * web page can have.
+ */
 export function allowedOrigins(publicUrl: string, listed: readonly string[]): (origin: string) => boolean {
   const allowed = new Set([new URL(publicUrl).origin, ...listed.map((origin) => origin.toLowerCase())]);
-  return (origin) => allowed.has(origin.toLowerCase());
+  return (origin) => !WEB_ORIGIN.test(origin) || allowed.has(origin.toLowerCase());
 }
