@@ -94,7 +94,10 @@ export const ChartValues = z.strictObject({
   clusterCidrs: z.array(z.string()).describe('Ranges of the cluster that runs must never reach.'),
   admission: z.strictObject({
     podCreators: z.array(z.string()).min(1).describe('User names that create the pods of Jobs.'),
-    systemUserPrefixes: z.array(z.string()).min(1).describe('User name prefixes of built-in controllers.'),
+    systemUserPrefixes: z
+      .array(z.string())
+      .min(1)
+      .describe('User names of built-in controllers, or prefixes that end with a colon.'),
   }),
   crds: z.strictObject({ install: z.boolean() }),
   global: z.looseObject({}).optional().describe('Set by parent charts.'),

@@ -52,6 +52,7 @@ describe('admission policies', () => {
       ...ours.map((name) => `--user=${name}`),
       '--user=system:serviceaccount:kube-system:job-controller',
       '--user=system:serviceaccount:kube-system:generic-garbage-collector',
+      '--user=system:serviceaccount:kube-system:namespace-controller',
     ]);
     await ok(['create', 'serviceaccount', 'boxwright-runner', '-n', NAMESPACE]);
     await ok(
@@ -158,6 +159,15 @@ describe('admission policies', () => {
     await refused('exec, attach, resize and debug containers are not allowed', ['exec', 'run-pod', '--', 'id']);
     await refused('exec, attach, resize and debug containers are not allowed', ['attach', 'run-pod']);
     await refused('exec, attach, resize and debug containers are not allowed', ['debug', 'run-pod', '--image=x']);
+    const forward = `/api/v1/namespaces/${NAMESPACE}/pods/run-pod/portforward`;
+    await refused('port-forward and proxy are not allowed', ['create', '--raw', forward, '-f', '-'], {});
+    for (const path of ['pods/run-pod', 'services/any']) {
+      await refused('port-forward and proxy are not allowed', [
+        'get',
+        '--raw',
+        `/api/v1/namespaces/${NAMESPACE}/${path}/proxy/`,
+      ]);
+    }
     const eviction = { apiVersion: 'policy/v1', kind: 'Eviction', metadata: { name: 'run-pod', namespace: NAMESPACE } };
     const path = `/api/v1/namespaces/${NAMESPACE}/pods/run-pod/eviction`;
     expect(await mallory(['create', '--raw', path, '-f', '-'], JSON.stringify(eviction))).toMatchObject({ ok: true });
@@ -214,6 +224,78 @@ describe('admission policies', () => {
     ).toMatchObject({ ok: true });
   });
 
+  describe('nothing runs in the namespace of a Workspace', () => {
+    const namespace = 'bw-ws-still';
+    const policy = JSON.stringify({
+      apiVersion: 'networking.k8s.io/v1',
+      kind: 'NetworkPolicy',
+      metadata: { name: 'boxwright-default-deny', namespace },
+      spec: { podSelector: {}, policyTypes: ['Ingress', 'Egress'] },
+    });
+    const quota = ['create', 'quota', 'boxwright-quota', '--hard=pods=0', '-n', namespace];
+
+    beforeAll(async () => {
+      const labels = { 'boxwright.dev/workspace': 'still' };
+      await ok(
+        ['create', '-f', '-'],
+        JSON.stringify({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace, labels } }),
+      );
+      await ok(['create', '-f', '-', asController], policy);
+      await ok([...quota, asController]);
+      await ok(['create', 'serviceaccount', 'robot', '-n', namespace]);
+    });
+
+    test.each([
+      ['create', 'job', 'evil', '--image=x'],
+      ['create', 'cronjob', 'evil', '--image=x', '--schedule=* * * * *'],
+      ['create', 'deployment', 'evil', '--image=x'],
+      ['create', 'service', 'externalname', 'evil', '--external-name=x'],
+      ['create', 'token', 'robot'],
+      ['get', '--raw', `/api/v1/namespaces/${namespace}/pods/any/proxy/`],
+    ])('%s %s %s', async (...args) => {
+      const result = await kubectl(['--as=mallory', '-n', namespace, ...args]);
+      expect(result).toMatchObject({ ok: false, stderr: expect.stringContaining('nothing runs there') });
+    });
+
+    test('no pod, not even from the Job controller', async () => {
+      const evil = { ...pod('evil'), metadata: { name: 'evil', namespace } };
+      const result = await kubectl(
+        ['create', '-f', '-', '--as=system:serviceaccount:kube-system:job-controller'],
+        JSON.stringify(evil),
+      );
+      expect(result).toMatchObject({ ok: false, stderr: expect.stringContaining('nothing runs there') });
+    });
+
+    test('its guards stay, and its keys are written', async () => {
+      for (const args of [
+        ['delete', 'networkpolicy', 'boxwright-default-deny'],
+        ['delete', 'quota', 'boxwright-quota'],
+        ['patch', 'quota', 'boxwright-quota', '--type=merge', '-p', '{"spec":{"hard":{"pods":"9"}}}'],
+      ]) {
+        const result = await kubectl(['--as=mallory', '-n', namespace, ...args]);
+        expect(result).toMatchObject({ ok: false, stderr: expect.stringContaining('belong to the control plane') });
+      }
+      await ok(['create', 'secret', 'generic', 'key', '--from-literal=key=x', '-n', namespace, asController]);
+      for (const user of ['generic-garbage-collector', 'namespace-controller']) {
+        const as = `--as=system:serviceaccount:kube-system:${user}`;
+        await ok(['delete', 'networkpolicy', 'boxwright-default-deny', '--dry-run=server', '-n', namespace, as]);
+      }
+    });
+  });
+
+  test('a service account of kube-system is not trusted for its place', async () => {
+    const create = (user: string) =>
+      kubectl(['create', 'job', 'x', '--image=x', '--dry-run=server', '-n', NAMESPACE, `--as=${user}`]);
+    for (const name of ['default', 'cloud-addon', 'job-controller-2']) {
+      const user = `system:serviceaccount:kube-system:${name}`;
+      await ok(['create', 'clusterrolebinding', name, '--clusterrole=cluster-admin', `--user=${user}`]);
+      expect(await create(user)).toMatchObject({
+        ok: false,
+        stderr: expect.stringContaining('belong to the control plane'),
+      });
+    }
+  });
+
   describe('our kinds', () => {
     const namespaceOf = (name: string, metadata: object) => ({
       apiVersion: 'v1',
@@ -235,6 +317,8 @@ describe('admission policies', () => {
       ['bw-unmade', {}, aRun, 'namespace of a Box'],
       ['bw-unmade', {}, note, 'namespace of a Box'],
       ['bw-ws-made', mark('boxwright.dev/workspace'), aRun, 'namespace of a Box'],
+      ['bw-ws-made', mark('boxwright.dev/workspace'), agent, 'namespace of a Box'],
+      ['bw-ws-made', mark('boxwright.dev/workspace'), note, 'namespace of a Box'],
       ['bw-made', mark('boxwright.dev/box'), key, 'namespace of a Workspace'],
       ['bw-made', mark('boxwright.dev/box'), aRun, undefined],
       ['bw-adopted', adopted, agent, undefined],

@@ -127,6 +127,43 @@ describe('base controllers', () => {
     await waitUntilGone(NetworkPolicies, { namespace, name: 'boxwright-internet' });
   });
 
+  it('makes a namespace for a Workspace in which nothing runs, and repairs one of an older version', async () => {
+    await create(Workspaces, { name: 'w-still' }, {});
+    await waitFor(Workspaces, { name: 'w-still' }, isReady);
+    const namespace = 'bw-ws-w-still';
+    const isGuarded = async () => {
+      const { metadata } = await server.api.get(Namespaces, { name: namespace });
+      expect(metadata.labels).toMatchObject({
+        'boxwright.dev/workspace': 'w-still',
+        'pod-security.kubernetes.io/enforce': 'restricted',
+        'pod-security.kubernetes.io/warn': 'restricted',
+        'pod-security.kubernetes.io/audit': 'restricted',
+      });
+      const policies = (await server.api.list(NetworkPolicies, { namespace })).items;
+      expect(policies.map(({ metadata: { name }, spec }) => ({ name, spec }))).toEqual([
+        { name: 'boxwright-default-deny', spec: { podSelector: {}, policyTypes: ['Ingress', 'Egress'] } },
+      ]);
+      const quotas = (await server.api.list(ResourceQuotas, { namespace })).items;
+      expect(quotas.map(({ spec }) => spec.hard)).toEqual([{ pods: '0', persistentvolumeclaims: '0', services: '0' }]);
+    };
+    await isGuarded();
+
+    const enforce = 'pod-security.kubernetes.io/enforce';
+    await server.api.patch(
+      Namespaces,
+      { name: namespace },
+      { metadata: { labels: { [enforce]: null } } },
+      { type: 'merge' },
+    );
+    await server.api.delete(NetworkPolicies, { namespace, name: 'boxwright-default-deny' });
+    const room = { spec: { hard: { pods: '9' } } };
+    await server.api.patch(ResourceQuotas, { namespace, name: 'boxwright-quota' }, room, { type: 'merge' });
+    await waitFor(Namespaces, { name: namespace }, (one) => one.metadata.labels?.[enforce] === 'restricted');
+    await waitFor(NetworkPolicies, { namespace, name: 'boxwright-default-deny' }, () => true);
+    await waitFor(ResourceQuotas, { namespace, name: 'boxwright-quota' }, ({ spec }) => spec.hard['pods'] === '0');
+    await isGuarded();
+  });
+
   it('takes no namespace that somebody else made, until an administrator lets it', async () => {
     await createNamespace('bw-taken');
     await create(Workspaces, { name: 'w-taken' }, {});

@@ -17,7 +17,7 @@ helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
 
 {{/* True for a built-in system user, as CEL. */}}
 {{- define "boxwright.systemUser" -}}
-[{{- range $i, $prefix := .Values.admission.systemUserPrefixes }}{{ if $i }}, {{ end }}'{{ $prefix }}'{{- end }}].exists(p, request.userInfo.username.startsWith(p))
+[{{- range $i, $prefix := .Values.admission.systemUserPrefixes }}{{ if $i }}, {{ end }}'{{ $prefix }}'{{- end }}].exists(p, p.endsWith(':') ? request.userInfo.username.startsWith(p) : request.userInfo.username == p)
 {{- end }}
 
 {{- define "boxwright.podSecurity" -}}

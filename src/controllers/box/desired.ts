@@ -20,12 +20,12 @@ import type {
   RoleBinding,
 } from '../../kube/core-types.js';
 import { controllerReference } from '../../kube/owner-references.js';
+import { POD_SECURITY_LABELS, RESOURCE_QUOTA } from '../common/hardening.js';
 import type { NamespaceOwner } from '../common/namespace.js';
 import { parseQuantity } from '../common/quantity.js';
 import { networkPolicySpecs } from './network-policies.js';
 import type { NetworkSettings } from './network-policies.js';
 
-export const RESOURCE_QUOTA = 'boxwright-quota';
 export const LIMIT_RANGE = 'boxwright-defaults';
 /**
  * The gateway reads the credentials of agents in Box namespaces and no Secret elsewhere: the chart ships this ClusterRole
@@ -49,10 +49,6 @@ function boxLabels(box: Box): Record<string, string> {
     [LABEL_WORKSPACE]: box.spec.workspace,
   };
 }
-
-const POD_SECURITY_LABELS = Object.fromEntries(
-  ['enforce', 'warn', 'audit'].map((mode) => [`pod-security.kubernetes.io/${mode}`, 'restricted']),
-);
 
 /** The hardened namespace, owned by the Box. */
 export function desiredNamespace(box: Box): Namespace {

@@ -7,8 +7,8 @@ import { LABEL_BOX } from '../../api/labels.js';
 import type { Box } from '../../api/v1alpha1/box.js';
 import { SPECIAL_IPV4, SPECIAL_IPV6 } from '../../net/public-address.js';
 import { GATEWAY_PORT } from '../../protocol/pod.js';
+import { DEFAULT_DENY, DEFAULT_DENY_POLICY } from '../common/hardening.js';
 
-export const DEFAULT_DENY_POLICY = 'boxwright-default-deny';
 export const GATEWAY_POLICY = 'boxwright-gateway';
 export const INTERNET_POLICY = 'boxwright-internet';
 
@@ -29,7 +29,7 @@ export function networkPolicySpecs(
   settings: NetworkSettings,
 ): Record<string, Record<string, unknown>> {
   return {
-    [DEFAULT_DENY_POLICY]: { podSelector: {}, policyTypes: ['Ingress', 'Egress'] },
+    [DEFAULT_DENY_POLICY]: DEFAULT_DENY,
     [GATEWAY_POLICY]: gatewayPolicy(settings.gateway),
     ...(egress.mode === 'internet' ? { [INTERNET_POLICY]: internetPolicy(settings.clusterCidrs) } : {}),
   };

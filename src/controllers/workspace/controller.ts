@@ -1,4 +1,5 @@
 /** Workspace -> namespace for its keys, counts of its agents. On deletion its Boxes and keys go first. */
+import type { KubeObject } from '../../api/meta.js';
 import { boxNamespace, boxOfNamespace, workspaceNamespace, workspaceOfNamespace } from '../../api/names.js';
 import { APIKeys } from '../../api/v1alpha1/api-key.js';
 import type { APIKey } from '../../api/v1alpha1/api-key.js';
@@ -6,7 +7,7 @@ import { Boxes } from '../../api/v1alpha1/box.js';
 import type { Box } from '../../api/v1alpha1/box.js';
 import { Workspaces } from '../../api/v1alpha1/workspace.js';
 import type { Workspace } from '../../api/v1alpha1/workspace.js';
-import type { Namespace, RoleBinding } from '../../kube/core-types.js';
+import type { Namespace, NetworkPolicy, ResourceQuota, RoleBinding } from '../../kube/core-types.js';
 import type { Cache, KubeApi } from '../../kube/types.js';
 import type { Logger } from '../../observability/logger.js';
 import type { Clock } from '../../runtime/clock.js';
@@ -23,9 +24,9 @@ import { publishCounts } from '../common/publish-counts.js';
 import { ensureNamespace, namespaceClaim, readNamespace, removeNamespace } from '../common/namespace.js';
 import { setReady } from '../common/ready.js';
 import { patchStatus } from '../common/status-patch.js';
-import { desiredNamespace, desiredRoleBinding, ownerOf } from './desired.js';
+import { desiredNamespace, desiredNetworkPolicy, desiredQuota, desiredRoleBinding, ownerOf } from './desired.js';
 import type { ControllerIdentity } from './desired.js';
-import { RoleBindings } from '../../kube/core-types.js';
+import { NetworkPolicies, ResourceQuotas, RoleBindings } from '../../kube/core-types.js';
 import type { ControllerAgent } from '../../projections/agent.js';
 import { BY_NAMESPACE, BY_WORKSPACE } from '../../projections/indexes.js';
 
@@ -40,6 +41,8 @@ export interface WorkspaceDependencies {
     apiKeys: Cache<APIKey>;
     namespaces: Cache<Namespace>;
     roleBindings: Cache<RoleBinding>;
+    networkPolicies: Cache<NetworkPolicy>;
+    resourceQuotas: Cache<ResourceQuota>;
   };
   identity: ControllerIdentity;
 }
@@ -81,7 +84,9 @@ function watchWorkspace({ caches }: WorkspaceDependencies, enqueue: (key: string
   return all([
     caches.workspaces.onChange(({ key }) => enqueue(key)),
     caches.namespaces.onChange(({ key }) => enqueueOwner(key)),
-    caches.roleBindings.onChange(({ current, previous }) => enqueueOwner((current ?? previous)?.metadata.namespace)),
+    ...[caches.networkPolicies, caches.resourceQuotas, caches.roleBindings].map((cache: Cache<KubeObject>) =>
+      cache.onChange(({ current, previous }) => enqueueOwner((current ?? previous)?.metadata.namespace)),
+    ),
     caches.apiKeys.onChange(({ current, previous }) => {
       if (current === undefined) enqueueOwner(previous?.metadata.namespace);
     }),
@@ -98,7 +103,7 @@ function watchWorkspace({ caches }: WorkspaceDependencies, enqueue: (key: string
   ]);
 }
 
-/** deleted? -> finalizer -> namespace -> our rights in it -> counts -> Ready. */
+/** deleted? -> finalizer -> namespace -> its guards -> our rights in it -> counts -> Ready. */
 function workspaceSteps(deps: WorkspaceDependencies, publishDelay: PublishDelay): readonly WorkspaceStep[] {
   const { api, caches, clock } = deps;
   return [
@@ -124,6 +129,17 @@ function workspaceSteps(deps: WorkspaceDependencies, publishDelay: PublishDelay)
           return requeueAfter(BLOCKED_RECHECK_MS);
         }
         draft.status = { ...draft.status, namespace: desired.namespace.metadata.name };
+        return CONTINUE;
+      },
+    },
+    {
+      name: 'guards',
+      run: async (draft, _inputs, signal) => {
+        const { networkPolicies, resourceQuotas } = caches;
+        const policy = { type: NetworkPolicies, cache: networkPolicies, desired: desiredNetworkPolicy(draft) };
+        await ensureObject(api, policy, signal);
+        const quota = { type: ResourceQuotas, cache: resourceQuotas, desired: desiredQuota(draft) };
+        await ensureObject(api, quota, signal);
         return CONTINUE;
       },
     },
