@@ -1,6 +1,6 @@
 /**
- * Connections to PostgreSQL: few, bounded in every wait, and quick to fail while the server is unavailable. Knows no runs. Settings
- * are made inside the transaction, so that poolers which share connections (PgBouncer) work as well.
+ * Connections to PostgreSQL: few, with a deadline for every wait, and quick to fail while the server is unavailable.
+ * Knows no runs. Settings are made inside the transaction, so that poolers which share connections (PgBouncer) work as well.
  */
 import { DatabaseError, Pool } from 'pg';
 import type { PoolClient, QueryConfig } from 'pg';
@@ -17,7 +17,7 @@ const STATEMENT_MS = 10_000;
 /** Longest wait for an answer when the server or the network is silent. */
 const ANSWER_MS = STATEMENT_MS + 2_000;
 const IDLE_MS = 30_000;
-/** After a failure calls fail at once for so long. */
+/** How long calls fail at once after a failure. */
 const REST_MS = 5_000;
 /** Longest step of a migration: an index of a large table takes its time, and only archiving waits for it. */
 const MIGRATION_MS = 30 * 60_000;
@@ -37,7 +37,7 @@ export interface DatabaseOptions {
   metrics: ArchiveMetrics;
   /** Most connections. */
   connections: number;
-  /** Whether this process makes and updates the tables; the others only read, with the rights of a user who may not more. */
+  /** Whether this process makes and updates the tables; the others only read, with the rights of a user who may do no more. */
   makesTables: boolean;
 }
 
@@ -191,7 +191,7 @@ async function tablesVersion(client: PoolClient): Promise<number | undefined> {
   return rows[0]?.version ?? 0;
 }
 
-/** Without the bound that other statements have at the client. */
+/** Without the deadline that other statements have at the client. */
 async function migrationStep(client: PoolClient, text: string, values: unknown[] = []): Promise<void> {
   const query: QueryConfig & { query_timeout: number } = { text, values, query_timeout: MIGRATION_MS };
   await client.query(query);
@@ -213,7 +213,7 @@ async function unlessAborted<T>(signal: AbortSignal, work: () => Promise<T>): Pr
     return await Promise.race([working, promise]);
   } finally {
     signal.removeEventListener('abort', onAbort);
-    // Given up: the connection is closed by the caller, which ends the work; nobody listens to how.
+    // Given up: the caller closes the connection, which ends the work; how it ends no longer matters.
     working.catch(() => undefined);
   }
 }

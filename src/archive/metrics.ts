@@ -1,4 +1,4 @@
-/** What the archive tells about itself. */
+/** Metrics of the archive. */
 
 export interface ArchiveMetrics {
   /** One call of the archive. */

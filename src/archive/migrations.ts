@@ -8,7 +8,7 @@ export interface Migration {
   readonly sql: string;
 }
 
-/** Made first, under the lock. */
+/** Created first, under the lock. */
 export const MIGRATIONS_TABLE = `
   create table boxwright_migrations (
     version integer primary key,

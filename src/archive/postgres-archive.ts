@@ -24,7 +24,7 @@ import type {
 /** Runs that are removed in one transaction, with their chunks of up to 3 MiB each. */
 const PURGE_BATCH = 200;
 
-/** Between two attempts to make the tables. */
+/** Time between two attempts to create the tables. */
 const PREPARE_AGAIN_MS = 10_000;
 
 const LATEST_FIRST = 'created_at desc, name desc';
@@ -69,7 +69,7 @@ export class PostgresArchive implements ArchiveReader, ArchiveWriter {
     return new PostgresArchive(new Database(options));
   }
 
-  /** Makes or updates the tables; tries again until it has, or until `signal` fires. Never rejects. */
+  /** Creates or updates the tables; retries until that succeeds or `signal` fires. Never rejects. */
   async prepare(clock: Clock, signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       try {

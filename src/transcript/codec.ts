@@ -1,5 +1,5 @@
 /**
- * Events of a run as the content of one AgentRunChunk: JSON lines, gzip, base64. Knows the bounds of one chunk
+ * Events of a run as the content of one AgentRunChunk: JSON lines, gzip, base64. Knows the limits of one chunk
  * (128 KiB stored, 1 MiB inflated) and how to make any list of events fit them; knows no API.
  */
 import { createHash } from 'node:crypto';
@@ -20,7 +20,7 @@ const inflate = promisify(gunzip);
 
 /** The content of one chunk. */
 export interface EncodedChunk {
-  /** What it stands for; a single event may have lost text in the content. */
+  /** The events that it holds; a single event may have lost text in the content. */
   events: readonly RunEvent[];
   /** Size before compression. */
   bytes: number;
@@ -48,7 +48,7 @@ export async function encodeEvents(events: readonly RunEvent[]): Promise<Encoded
   };
 }
 
-/** Whether the content is within the bounds of one chunk. */
+/** Whether the content is within the limits of one chunk. */
 export function fitsChunk(chunk: Pick<EncodedChunk, 'bytes' | 'stored'>): boolean {
   return chunk.bytes <= MAX_CHUNK_INFLATED_BYTES && chunk.stored <= MAX_CHUNK_STORED_BYTES;
 }
@@ -121,7 +121,7 @@ function cutMessage(message: Message, max: number): Message {
   }
 }
 
-/** At least half of `max` is kept: what a reader may take for whole is known from its size. */
+/** At least half of `max` is kept, so the size tells whether a text can have been cut. */
 function cutJson(json: string, max: number): string {
   return Buffer.byteLength(json) <= max ? json : jsonPreview(json, Math.floor(max / 2));
 }

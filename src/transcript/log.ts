@@ -1,6 +1,6 @@
 /**
  * The transcript of one run while it is written: which events are stored, and what still fits. Idempotent by event
- * sequence; bounds: 24 chunks and 4 MiB inflated a run, of which the last two chunks
+ * sequence; limits: 24 chunks and 4 MiB inflated per run, of which the last two chunks
  * and 1 MiB are kept for the closing messages and the output, so that a session always resumes.
  * See docs/architecture.md#transcripts.
  */
@@ -225,7 +225,7 @@ export class TranscriptLog {
   }
 }
 
-/** Whether no text of the event can have been cut: half of the least bound of a text is the least that a cut one keeps (cutJson). */
+/** Whether no text of the event can have been cut: a cut text keeps at least half of the smallest limit of a text (cutJson). */
 function isWhole(event: RunEvent): boolean {
   return Buffer.byteLength(JSON.stringify(event)) < LAST_WORDS_BYTES / 2;
 }

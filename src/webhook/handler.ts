@@ -27,13 +27,13 @@ export interface WebhookDeps extends FireDeps {
   /** The run of all calls of the trigger that carry this value; undefined when the trigger's key is not known. */
   dedupeRunName(trigger: TriggerTarget, value: string): string | undefined;
   metrics: WebhookMetrics;
-  /** What all bodies of the process hold. */
+  /** The memory budget of all bodies of the process. */
   bodies: BodyBudget;
   http: HttpMetrics;
   logger: Logger;
 }
 
-/** Longest look-up, which is a live read only while a watch is behind. */
+/** Deadline of the look-up, which is a live read only while a watch is behind. */
 const LOOKUP_TIMEOUT_MS = 5_000;
 
 /** How a call ends. */
@@ -78,7 +78,7 @@ export async function handleTriggerCall(
 
 const BODY_REPLIES = { too_large: BODY_TOO_LARGE, stalled: NOT_FOUND, aborted: NOT_FOUND } as const;
 
-/** What is decided before the body is read. */
+/** The decision before the body is read. */
 async function judge(request: IncomingMessage, deps: WebhookDeps): Promise<Verdict | Admitted> {
   const method = request.method ?? '';
   if (method === 'HEAD') return { outcome: 'head', reply: HEAD_OK };
@@ -93,8 +93,8 @@ async function judge(request: IncomingMessage, deps: WebhookDeps): Promise<Verdi
 }
 
 /**
- * The trigger as it is when the body has come, which may take half a minute: a URL that was rotated, disabled or deleted
- * meanwhile starts nothing any more (spec 4.2). What was checked with the token is compared, so it costs no second HMAC.
+ * Checks the trigger again once the body has arrived, which may take half a minute: a URL that was rotated, disabled or
+ * deleted meanwhile starts nothing (spec 4.2). Comparing what the token was checked against costs no second HMAC.
  */
 async function judgeAgain(
   { method = '' }: IncomingMessage,
@@ -124,7 +124,7 @@ function disabled(trigger: TriggerTarget): Verdict {
   return { outcome: 'disabled', reply: NOT_FOUND, fields: namesOf(trigger) };
 }
 
-/** The trigger that the URL opens. A look-up and one HMAC stand on every way, whatever is wrong with the URL. */
+/** The trigger that the URL opens. Every path costs a look-up and one HMAC, whatever is wrong with the URL. */
 async function authorize(path: TriggerPath | undefined, deps: WebhookDeps): Promise<Verdict | Admitted> {
   const { trigger, failure } = path === undefined ? {} : await lookUp(path, deps);
   const { agentId = '', slug = '', token = '' } = path ?? {};
@@ -193,7 +193,7 @@ function namesOf(trigger: TriggerTarget): Record<string, string> {
   return { ...trigger.agent, trigger: trigger.slug };
 }
 
-/** What a person looks for in the log; strangers' calls are only counted, so that they cannot fill it. */
+/** Outcomes that people look for in the log; calls of strangers are only counted, so that they cannot flood it. */
 const LEVELS: Partial<Record<WebhookOutcome, 'info' | 'error'>> = {
   fired: 'info',
   deduplicated: 'info',

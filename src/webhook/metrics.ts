@@ -1,9 +1,9 @@
-/** What became of the calls of trigger URLs. */
+/** Outcomes of calls to trigger URLs. */
 import { Counter } from 'prom-client';
 import type { Registry } from 'prom-client';
 
 /**
- * What may become of a call: a closed list, fit for a label. Only `fired` started a run; `deduplicated` was answered with the
+ * The outcomes of a call: a closed list, fit for a label. Only `fired` started a run; `deduplicated` was answered with the
  * run of an earlier call.
  */
 const OUTCOMES = [
@@ -41,7 +41,7 @@ export function createWebhookMetrics(registry: Registry): WebhookMetrics {
     labelNames: ['outcome'],
     registers: [registry],
   });
-  // An alert sees a rise only of what was there before.
+  // An alert can see a rise only of a series that already exists.
   for (const outcome of OUTCOMES) calls.inc({ outcome }, 0);
   return { called: (outcome) => calls.inc({ outcome }) };
 }

@@ -26,7 +26,7 @@ export const BODY_TOO_LARGE: Reply = {
   body: { error: 'the request body is over 1 MB (1048576 bytes)' },
 };
 
-/** 405 with the methods that would do. */
+/** 405 with the methods that are allowed. */
 export function methodNotAllowed(method: string, allowed: readonly string[]): Reply {
   const list = allowed.join(', ');
   return {
@@ -41,7 +41,7 @@ export function accepted(runId: string, sessionId: string, trigger: string): Rep
   return { status: 202, body: { runId, sessionId, trigger } };
 }
 
-/** Writes a reply; `keepAlive` false closes the connection after it, because bytes of the request are unread. */
+/** Writes a reply; `keepAlive` false closes the connection after it, because part of the request is unread. */
 export function sendReply(response: ServerResponse, reply: Reply, keepAlive: boolean): void {
   const body = reply.body === undefined ? undefined : Buffer.from(JSON.stringify(reply.body));
   response.writeHead(reply.status, {

@@ -1,4 +1,4 @@
-/** Reads the body of a call to its end, so that a sender that writes first and reads then gets our answer. */
+/** Reads the body of a call to its end, so that a sender that writes everything before it reads gets our answer. */
 import type { IncomingMessage } from 'node:http';
 import type { BodyBudget } from '../net/body-budget.js';
 import { readCappedBody, type CappedBody } from '../net/capped-body.js';
@@ -7,14 +7,14 @@ import { timeoutSignal } from '../runtime/timeout-signal.js';
 
 /** Largest body of a call (spec 8: 1 MB). */
 export const MAX_BODY_BYTES = 1_048_576;
-/** Beyond this nobody waits for the end: the connection is cut after the answer. */
+/** Beyond this the rest is not read: the connection is closed after the answer. */
 const MAX_READ_BYTES = 16 * MAX_BODY_BYTES;
 /** Longest time that a sender may take for its body. */
 const BODY_TIMEOUT_MS = 30_000;
 
 export interface BodyReading {
   clock: Clock;
-  /** What all bodies of the process hold. */
+  /** The memory budget of all bodies of the process. */
   bodies: BodyBudget;
 }
 

@@ -9,7 +9,7 @@ export type WebhookRouter = (request: IncomingMessage, response: ServerResponse,
 
 /**
  * Answers every call below `/api/t` and passes on all others. Register it before everything else and without a path: it
- * reads the raw URL, because the framework answers broken escapes and bodies of its own accord.
+ * reads the raw URL, because the framework answers malformed escapes and bodies by itself.
  */
 export function createWebhookRouter(deps: WebhookDeps): WebhookRouter {
   return (request, response, next) => {

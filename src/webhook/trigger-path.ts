@@ -1,5 +1,5 @@
 /**
- * The trigger URL's path, read from the raw URL: a framework would answer a broken escape itself, and differently from
+ * The trigger URL's path, read from the raw URL: a framework would answer a malformed escape itself, and differently from
  * an unknown trigger.
  */
 import { isSlug, parseAgentId } from '../api/names.js';
@@ -10,7 +10,7 @@ export const TRIGGER_ROUTE = '/api/t/:agent_id/:slug/:token';
 
 const PREFIX = '/api/t';
 
-/** What the path names, when it can name a trigger at all. */
+/** What the path names, if it can name a trigger at all. */
 export interface TriggerPath {
   agent: AgentRef;
   agentId: string;

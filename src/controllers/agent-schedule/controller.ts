@@ -1,6 +1,6 @@
 /**
- * AgentSchedule: fires its ticks, each exactly once whatever controllers do. The run's name comes
- * from schedule and tick, so a second create meets the first; after the run is gone, `status.lastTick` remembers. Its
+ * AgentSchedule: fires its ticks, each exactly once whatever controllers do. The run's name is
+ * derived from schedule and tick, so a second create finds the first; after the run is gone, `status.lastTick` remembers. Its
  * runs are counted by agent, Box and Workspace, so a schedule can go at any time and needs no finalizer.
  * See docs/architecture.md#schedules.
  */
@@ -47,10 +47,10 @@ export interface AgentScheduleDependencies {
 }
 
 const KEYRING_RECHECK_MS = 1_000;
-/** The new version arrives by the watch and wakes the schedule earlier. */
+/** The watch usually delivers the new version, and so triggers a reconcile, earlier. */
 const CHANGED_RECHECK_MS = 1_000;
 const AGAIN_MS = 30_000;
-/** Longest sleep until the next look: the wall clock may jump, and timers follow the other clock. */
+/** Longest time until the next reconcile: the wall clock may jump, and timers follow the monotonic clock. */
 const MAX_SLEEP_MS = 5 * 60 * 1000;
 /** Whether the newest tick started a run, and why not. */
 const FIRED = 'Fired';
@@ -91,7 +91,7 @@ export function createAgentScheduleController(deps: AgentScheduleDependencies): 
   };
 }
 
-/** A key that is pinned stays: with another one a tick would have another name. */
+/** A recorded key is kept: with another one a tick would have another name. */
 async function pinKey(deps: AgentScheduleDependencies, draft: AgentSchedule, signal: AbortSignal): Promise<StepResult> {
   const keyring = deps.keyring();
   if (keyring === undefined) return requeueAfter(KEYRING_RECHECK_MS);
@@ -123,7 +123,7 @@ async function patchSpec(
   draft.spec = { ...draft.spec, ...spec };
 }
 
-/** Fires what is due and writes down what happened; the status is written once for all of it. */
+/** Fires what is due and records what happened, with a single write of the status. */
 async function tick(deps: AgentScheduleDependencies, draft: AgentSchedule, signal: AbortSignal): Promise<StepResult> {
   const now = deps.clock.now();
   const plan = planSchedule(draft, now);
@@ -147,7 +147,7 @@ function isLastTry({ due }: TickPlan, now: number): boolean {
   return due !== undefined && due + STARTING_DEADLINE_MS < now + AGAIN_MS;
 }
 
-/** What kept the tick back to the end is why it is skipped. */
+/** The last obstacle to the tick is the reason why it is skipped. */
 function givenUp(outcome: TickOutcome | undefined): TickOutcome | undefined {
   return outcome?.kind === 'again' ? { ...outcome, kind: 'skipped' } : outcome;
 }
@@ -176,7 +176,7 @@ function unarmed(status: ScheduleStatus | undefined): ScheduleStatus {
   return kept;
 }
 
-/** The status with what became of the tick. */
+/** The status with the result of the tick. */
 function afterTick(
   deps: AgentScheduleDependencies,
   draft: AgentSchedule,

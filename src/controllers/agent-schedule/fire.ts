@@ -18,7 +18,7 @@ import { refOf } from '../common/finalizer.js';
 import type { ControllerAgent } from '../../projections/agent.js';
 import { agentKey } from '../../projections/indexes.js';
 
-/** What is looked at of a run that may be a tick's. */
+/** The fields of a run that show whether it belongs to the tick. */
 export interface TickRun {
   spec: { agent: string; trigger?: { uid?: string | undefined } | undefined };
 }
@@ -40,12 +40,12 @@ export type TickOutcome =
   | { kind: 'fired'; runId: string }
   /** The tick is over without a run. */
   | { kind: 'skipped'; reason: ConditionReason; message: string }
-  /** Another try within the starting deadline may work. */
+  /** A retry within the starting deadline may succeed. */
   | { kind: 'again'; reason: ConditionReason; message: string }
-  /** The schedule has changed meanwhile: look at the new one. */
+  /** The schedule has changed meanwhile: reconcile the new one. */
   | { kind: 'changed' };
 
-/** Names of one tick that may belong to somebody else before it is given up. */
+/** Names of one tick that may be taken by others before the tick is given up. */
 const MAX_ATTEMPTS = 8;
 
 /** Rejects only when nothing is known about the run: then the tick is tried again under the same name. */
@@ -68,7 +68,7 @@ export async function fireTick(
   // The cache of a controller that has just taken over may be old: whether the tick was handled is read live.
   if (!(await isCurrent(deps, schedule, signal))) return { kind: 'changed' };
   for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
-    // Other ticks may have taken the room while this one read.
+    // Other ticks may have used up the budget while this one was reading.
     const filled = whyFull(deps, schedule, nameOf);
     if (filled !== undefined) return filled;
     const outcome = await start(deps, schedule, { agentUid: uid, name: nameOf(attempt) }, signal);
@@ -88,8 +88,8 @@ function obstacleOf(schedule: AgentSchedule, agent: ControllerAgent | undefined)
 }
 
 /**
- * Undefined when the tick may go on: there is room, or its run was started already and only has to be noted. No request: a
- * full installation gets none from ticks that wait.
+ * Undefined when the tick may go on: there is room, or its run was already started and only has to be recorded. No request:
+ * waiting ticks cost a full installation nothing.
  */
 function whyFull(
   deps: FireDependencies,

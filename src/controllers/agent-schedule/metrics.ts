@@ -1,11 +1,11 @@
-/** What became of ticks that found no room. The label is a closed list, never a name. */
+/** Ticks that found no room. Label values come from a closed list and are never names. */
 import { Counter } from 'prom-client';
 import type { Registry } from 'prom-client';
 import { BACKLOG_SCOPES } from '../../run/start/backlog-budget.js';
 import type { BacklogScope } from '../../run/start/backlog-budget.js';
 
 export interface ScheduleMetrics {
-  /** The budget turned a try of a tick away. */
+  /** The budget turned an attempt to fire a tick away. */
   turnedAway(scope: BacklogScope): void;
 }
 
@@ -17,7 +17,7 @@ export function createScheduleMetrics(registry: Registry): ScheduleMetrics {
     labelNames: ['scope'],
     registers: [registry],
   });
-  // An alert sees a rise only of what was there before.
+  // An alert can see a rise only of a series that already exists.
   for (const scope of BACKLOG_SCOPES) tries.inc({ scope }, 0);
   return { turnedAway: (scope) => tries.inc({ scope }) };
 }

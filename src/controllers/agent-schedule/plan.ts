@@ -1,4 +1,4 @@
-/** What a look at a schedule and the clock asks for. Pure. */
+/** What is due for a schedule at a given time. Pure. */
 import type { AgentSchedule } from '../../api/v1alpha1/agent-schedule.js';
 import { parseRunAt } from '../../schedule/run-at.js';
 import { STARTING_DEADLINE_MS, ticksDue, timingProblem } from '../../schedule/timing.js';
@@ -37,7 +37,7 @@ export function planSchedule(schedule: PlannedSchedule, nowMs: number): Schedule
   if (due === undefined && next === undefined && spec.runAt !== undefined) {
     return { kind: 'on', armedFor, armedAt, due, missed: parseRunAt(spec.runAt, spec.timezone), next };
   }
-  // What is too old now is not looked at again.
+  // What is too old now is never considered again.
   const forgotten = missed === undefined ? armedAt : nowMs - STARTING_DEADLINE_MS - 1;
   return { kind: 'on', armedFor, armedAt: forgotten, due, missed, next };
 }
@@ -53,7 +53,7 @@ function describe({ cron, runAt, timezone }: Timing): string {
   return `${cron ?? runAt ?? ''} ${timezone}`;
 }
 
-/** A schedule without any status is new: what ticked since its creation is caught up. */
+/** A schedule without any status is new: ticks since its creation are caught up. */
 function newlyArmedAt({ metadata, status }: PlannedSchedule, nowMs: number): number {
   return status?.conditions === undefined ? timeOf(metadata.creationTimestamp, nowMs) : nowMs;
 }

@@ -1,6 +1,6 @@
 /**
- * Keeps a deleted run of a tick until its schedule has noted the tick. The name of the run is what keeps the tick from being
- * fired again; a controller that died right after the create has noted nothing.
+ * Keeps a deleted run of a tick until its schedule has recorded the tick. Only the name of the run prevents the tick from
+ * firing again when a controller died right after the create, before it could record anything.
  */
 import { acceptedAt, childName } from '../../api/names.js';
 import type { AgentRun } from '../../api/v1alpha1/agent-run.js';

@@ -64,10 +64,10 @@ export interface AgentDependencies {
   };
 }
 
-/** Cache events wake the agent earlier; this is for an event that never comes and for the next batch of deletes. */
+/** Cache events wake the agent earlier; this covers a lost event, and the next batch of deletes. */
 const DELETION_RECHECK_MS = 2_000;
 
-/** How long a deletion waits for the next try of the archive. */
+/** How long a deletion waits before it tries the archive again. */
 const ARCHIVE_RETRY_MS = 10_000;
 
 type AgentStep = Step<ControllerAgent, AgentDirectory>;
@@ -102,7 +102,7 @@ export function createAgentController(deps: AgentDependencies): ControllerPart {
   };
 }
 
-/** Children matter only when one is gone: an agent that is being deleted waits for the last. */
+/** Children matter only when they disappear: an agent that is being deleted waits for the last one to go. */
 function watchChildren({ caches }: AgentDependencies, enqueue: (key: string) => void): () => void {
   const onGone = ({ previous, current }: CacheChange<AgentChild>) => {
     if (current !== undefined || previous === undefined) return;
@@ -120,7 +120,7 @@ function watchRunClaims({ caches }: AgentDependencies, enqueue: (key: string) =>
   });
 }
 
-/** What goes with an agent; first what could start another run. */
+/** What is deleted with an agent; whatever could start another run goes first. */
 function childrenOf(caches: AgentDependencies['caches']): readonly [ResourceType, Cache<AgentChild>][] {
   return [
     [AgentTriggers, caches.triggers],
@@ -172,7 +172,7 @@ function agentSteps(deps: AgentDependencies): readonly AgentStep[] {
 }
 
 /**
- * Its objects first, so that every run is counted while the agent is there; then what the archive has of it and its files. A run
+ * Its objects first, so that every run is counted while the agent exists; then its rows in the archive, and its files. A run
  * that is created in the last moment outlives the agent; the run controller ends it as AgentNotFound, and it counts for
  * Box and Workspace.
  */
@@ -204,7 +204,7 @@ async function finalizeAgent(
   return DONE;
 }
 
-/** All runs are gone by now, so nothing is archived any more. False while the archive cannot be used. */
+/** All runs are gone by now, so nothing is archived any more. False while the archive is unavailable. */
 async function purgeArchive({ archive, clock }: AgentDependencies, draft: ControllerAgent, signal: AbortSignal) {
   try {
     await archive?.purge(draft.metadata.uid ?? '', signal);

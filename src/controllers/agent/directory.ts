@@ -1,6 +1,6 @@
 /**
- * Standings of all agents, computed from caches and kept until something that matters changes: a thousand agents that
- * are created at once cost a few computations, not a thousand.
+ * Standings of all agents, computed from caches and memoized until a relevant change: a thousand agents that are created
+ * at once cost a few computations, not a thousand.
  */
 import { findCondition } from '../../api/conditions.js';
 import { objectKey } from '../../api/meta.js';
@@ -54,7 +54,7 @@ export class AgentDirectory {
     ]);
   }
 
-  /** Recomputes what changed and calls back with every agent whose standing is another one now. */
+  /** Recomputes what changed and calls back with every agent whose standing has changed. */
   refresh(): void {
     for (const workspace of this.#changed) {
       const before = this.#known.get(workspace) ?? new Map<string, Standing>();
@@ -109,7 +109,7 @@ export class AgentDirectory {
   }
 }
 
-/** False for a Box whose namespace belongs to somebody else: agents in there are none of ours. */
+/** False for a Box whose namespace belongs to somebody else: the agents in it are not ours. */
 function isOpen(box: Box): boolean {
   return findCondition(box.status?.conditions, READY)?.reason !== 'NamespaceExists';
 }
@@ -126,7 +126,7 @@ function handleOf(agent: ControllerAgent): string {
   return agent.spec.handle ?? agent.metadata.name;
 }
 
-/** What an agent holds is in its status; what was decided here a moment ago is newer than the cache. */
+/** What an agent holds is in its status, but a decision made here a moment ago is newer than the cache. */
 function entryOf(box: Box, agent: ControllerAgent, decided: Standing | undefined): AgentEntry {
   const handle = handleOf(agent);
   return {

@@ -21,10 +21,10 @@ import type { ControllerAgent } from '../../projections/agent.js';
 
 type CountApi = Pick<KubeApi, 'get' | 'patch'>;
 
-/** Lost races before the attempt is given up; the engine then repeats it with backoff. */
+/** Lost races before the attempt is given up; the controller engine then retries it with backoff. */
 const MAX_ATTEMPTS = 8;
 
-/** Too many installs are counted at this moment. */
+/** Too many installs are being counted at the moment. */
 export class CountingFullError extends Error {
   override readonly name = 'CountingFullError';
   readonly retrySoon = true;

@@ -1,6 +1,6 @@
 /**
- * What becomes of the agents of an install (src/api/installing.ts): shown when it is committed, deleted when it is not
- * committed in time. Deleting an agent takes the same way as always, with all that belongs to it.
+ * Completes or takes back an install (src/api/installing.ts): its agents are shown once it is committed, and deleted when it
+ * is not committed in time. Such an agent is deleted in the usual way, with all that belongs to it.
  */
 import { installMarkOf } from '../../api/installing.js';
 import type { InstallMark } from '../../api/installing.js';
@@ -24,7 +24,7 @@ export interface InstallDependencies {
   caches: { agents: Cache<ControllerAgent> };
 }
 
-/** Looks again when another one of the same install has changed. */
+/** Reconciles an agent again when another one of the same install has changed. */
 export function watchInstalls({ caches }: InstallDependencies, enqueue: (key: string) => void): () => void {
   return caches.agents.onChange(({ previous, current }) => {
     const agent = current ?? previous;
@@ -41,7 +41,7 @@ export function followersOf(agents: Cache<ControllerAgent>, first: ControllerAge
   });
 }
 
-/** One look at an agent that is not being deleted. */
+/** One round for an agent that is not being deleted. */
 export async function settleInstall(
   deps: InstallDependencies,
   draft: ControllerAgent,
@@ -72,7 +72,7 @@ async function settleFirst(
   return await takeBack(deps, draft, resourceVersion === undefined ? {} : { resourceVersion }, signal);
 }
 
-/** Agents are deleted on its word, so the cache is not enough when it does not know the first one. */
+/** Its answer decides about deleting agents, so when the cache does not know the first one, a live read is needed. */
 async function findFirst(
   { api, caches }: InstallDependencies,
   draft: ControllerAgent,
@@ -95,7 +95,7 @@ async function takeBack(
     await api.delete(Agents, refOf(metadata), { ...precondition, propagationPolicy: 'Background', signal });
     log.info({ namespace: metadata.namespace, agent: metadata.name }, 'an install was not committed: agent taken back');
   } catch (error) {
-    // It has changed: the change brings the next look.
+    // It has changed: the change triggers the next reconcile.
     if (!isNotFound(error) && !isConflict(error)) throw error;
   }
   return DONE;

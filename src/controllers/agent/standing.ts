@@ -3,7 +3,7 @@
  * or handle that becomes free goes to the oldest agent that waits for it.
  */
 
-/** What is looked at of one agent. */
+/** The fields of an agent that decide its standing. */
 export interface AgentEntry {
   /** `<namespace>/<name>`. */
   key: string;
@@ -13,7 +13,7 @@ export interface AgentEntry {
   createdAt: number;
   /** spec.handle, else the object name. */
   handle: string;
-  /** What the agent was given last; decides only between agents of the same age. */
+  /** What the agent held last; decides only between agents of the same age. */
   holdsSlot: boolean;
   holdsHandle: boolean;
 }
@@ -35,8 +35,8 @@ export interface Standing {
 }
 
 /**
- * Oldest first. Creation times count in seconds: of the same second the agent that holds the thing comes first, so that
- * a newcomer takes nothing away; then the key decides, so that every controller decides alike.
+ * Oldest first. Creation times count in seconds: within the same second the agent that already holds the slot
+ * or handle comes first, so that a newcomer takes nothing away; then the key decides, so that every controller decides alike.
  */
 function byAge(holds: 'holdsSlot' | 'holdsHandle'): (a: AgentEntry, b: AgentEntry) => number {
   return (a, b) => {

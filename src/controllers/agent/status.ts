@@ -51,7 +51,7 @@ export function handleConditions(agent: ControllerAgent, standing: Standing | un
   );
 }
 
-/** What is looked at of a run's claim. */
+/** The fields of a run's claim that matter here. */
 export interface RunClaim {
   at: string;
   withoutBrowser?: boolean | undefined;
@@ -59,7 +59,7 @@ export interface RunClaim {
 
 /**
  * BrowserUnavailable=True while the agent may use a browser and its newest run found none in its image; the condition is
- * absent otherwise. While there is no run, what was known stays. An agent that gets the right to a browser back shows
+ * absent otherwise. While there is no run, the last known value stays. An agent that gets the right to a browser back shows
  * what its newest run says: nothing when that run was not meant to have one.
  */
 export function browserConditions(agent: ControllerAgent, claims: readonly RunClaim[], now: string): Condition[] {

@@ -1,4 +1,4 @@
-/** The step of an Agent that gives it its volume, and says in condition WorkspacePersistent what came out of it. */
+/** The step of an Agent that gives it its volume, and reports the result in condition WorkspacePersistent. */
 import { isDeepStrictEqual } from 'node:util';
 import { objectKey } from '../../api/meta.js';
 import { boxNamespace, boxOfNamespace } from '../../api/names.js';
@@ -20,7 +20,7 @@ import type { VolumeClaimProjection } from '../../projections/volume-claim.js';
 
 export const WORKSPACE_PERSISTENT = 'WorkspacePersistent';
 
-/** Nobody tells when a quota was raised or a claim of somebody else is gone. */
+/** No event tells that a quota was raised or that somebody else's claim is gone. */
 const REFUSED_RECHECK_MS = 30_000;
 const QUOTA_COUNTED_MS = 1_000;
 
@@ -55,7 +55,7 @@ export function watchWorkspaces({ caches }: WorkspaceDependencies, enqueue: (key
   ]);
 }
 
-/** Makes the claim of an active agent when its Box wants one. One that is there stays, whatever becomes of Box and slot. */
+/** Makes the claim of an active agent when its Box wants one. An existing claim is kept, whatever happens to Box and slot. */
 export async function ensureWorkspace(
   deps: WorkspaceDependencies,
   draft: ControllerAgent,

@@ -1,5 +1,5 @@
 /**
- * APIKey -> a key, once, in a Secret beside it. The key itself is in that Secret and nowhere else: not in
+ * APIKey -> a key, issued once, in a Secret next to it. The key itself is in that Secret and nowhere else: not in
  * status, logs or events. Secrets are read by name only, and only for a key that has no hash.
  */
 import { workspaceNamespace, workspaceOfNamespace } from '../../api/names.js';
@@ -36,7 +36,7 @@ export interface APIKeyDependencies {
 
 /** Our right to Secrets of a new workspace namespace takes a moment to be known to every API server. */
 const FORBIDDEN_RECHECK_MS = 1_000;
-/** Secrets are not watched: nobody tells when the one that is in the way is gone. */
+/** Secrets are not watched: no event tells that a conflicting one is gone. */
 const SECRET_RECHECK_MS = 30_000;
 
 type APIKeyStep = Step<APIKey, undefined>;
@@ -73,8 +73,8 @@ export function createAPIKeyController(deps: APIKeyDependencies): ControllerPart
 }
 
 /**
- * A cache that lags behind our own status write would have a second key made, and the Secret would no longer match the
- * hash: whether a key is to be made is decided on a live read.
+ * With a cache that lags behind our own status write, a second key would be issued, and the Secret would no longer match the
+ * hash: whether a key has to be issued is decided by a live read.
  */
 async function currentVersion(
   api: Pick<KubeApi, 'get'>,
@@ -94,7 +94,7 @@ function apiKeySteps(deps: APIKeyDependencies): readonly APIKeyStep[] {
         const { namespace = '' } = draft.metadata;
         const name = workspaceOfNamespace(namespace);
         const workspace = name === undefined ? undefined : deps.caches.workspaces.get(name);
-        // status.namespace stands only when the namespace is the Workspace's own or adopted.
+        // status.namespace is set only when the namespace is the Workspace's own or adopted.
         if (workspace?.status?.namespace === namespace) return CONTINUE;
         setReady(draft, workspaceNotFound(namespace), deps.clock);
         return DONE;

@@ -29,7 +29,7 @@ export type IssueDecision =
  * A key without a hash is not in force. It gets a new value, with one exception: a Secret that was made for this very
  * object (its UID) while the status never recorded any Secret is the work of a controller that died between its two
  * writes; that value is taken, so that whoever read the Secret already holds the right key. Somebody who removes the
- * hash leaves `secretName` standing, and so gets a new key. A restored object has another UID than the Secret's owner:
+ * hash leaves `secretName` behind, and so gets a new key. A restored object has another UID than the Secret's owner:
  * a new key as well.
  */
 export function decideIssue(apiKey: APIKey, existing: Secret | undefined): IssueDecision {
@@ -46,7 +46,7 @@ function keyOf(secret: Secret): string | undefined {
   return /^bw_[A-Za-z0-9_-]{43}$/.test(key) ? key : undefined;
 }
 
-/** The Secret beside the object, of the same name. */
+/** The Secret next to the object, with the same name. */
 export function desiredSecret(apiKey: APIKey, key: string): Secret {
   const { name, namespace } = apiKey.metadata;
   return {

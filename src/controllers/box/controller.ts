@@ -1,4 +1,4 @@
-/** Box -> hardened namespace. This file says what wakes a Box and in which order it is worked on. */
+/** Box -> hardened namespace. This file says which events trigger a reconcile, and in which order Boxes are reconciled. */
 import type { ObjectMeta } from '../../api/meta.js';
 import { boxNamespace, boxOfNamespace } from '../../api/names.js';
 import { Boxes } from '../../api/v1alpha1/box.js';

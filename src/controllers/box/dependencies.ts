@@ -1,4 +1,4 @@
-/** What the Box controller is given. */
+/** Dependencies of the Box controller. */
 import type { Box } from '../../api/v1alpha1/box.js';
 import type { Workspace } from '../../api/v1alpha1/workspace.js';
 import type {
@@ -58,7 +58,7 @@ export interface BoxCaches {
   probeJobs: Cache<ProbeJob>;
 }
 
-/** What a reconcile works with beside the Box itself. */
+/** Inputs of a reconcile besides the Box itself. */
 export interface BoxInputs {
   namespace: string;
 }

@@ -9,8 +9,9 @@ export const ENDPOINT_READY = 'EndpointReady';
 const PROBING = 'the gateway lists the models of the endpoint and tries a call with a tool';
 
 /**
- * True: agents can work with the endpoint. False: its runs will fail, and the message says what to mend. Unknown: it has not been
- * tried with its present settings. Absent without an endpoint. Runs start in any case: an outage of a model is theirs to try again.
+ * True: agents can work with the endpoint. False: its runs will fail, and the message says what to fix. Unknown: it has not been
+ * tried with its present settings. Absent without an endpoint. Runs start in any case: retrying
+ * after an outage of a model is up to them.
  */
 export function showEndpoint(draft: Box, clock: Clock): void {
   const { endpoint } = draft.spec;

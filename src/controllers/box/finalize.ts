@@ -33,7 +33,7 @@ import { INTERNET_POLICY } from './network-policies.js';
 import { PROBE_JOB } from './probe-job.js';
 import { BY_NAMESPACE } from '../../projections/indexes.js';
 
-/** Cache events wake the Box earlier; this is for an event that never comes and for the next batch of deletes. */
+/** Cache events wake the Box earlier; this covers a lost event, and the next batch of deletes. */
 const RECHECK_MS = 2_000;
 
 /** One round of the deletion; called until the finalizer is gone. */
@@ -64,7 +64,7 @@ function waiting({ clock }: BoxDependencies, draft: Box, forWhat: string): StepR
   return requeueAfter(RECHECK_MS);
 }
 
-/** Asks for the deletion of what is left; true while something is. */
+/** Requests deletion of what is left; true while anything is left. */
 async function deleteChildren(
   { api, caches }: BoxDependencies,
   namespace: string,
@@ -82,7 +82,7 @@ async function deleteChildren(
   ];
   for (const [type, objects] of kinds) await deleteObjects(api, type, objects, signal);
   if (kinds.some(([, objects]) => objects.length > 0)) return true;
-  // Our own namespace takes latecomers with it. In an adopted one they would stay, so look past the cache.
+  // The deletion of our own namespace includes latecomers. In an adopted one they would stay, so a live list is needed.
   if (!isAdopted) return false;
   for (const [type] of kinds) {
     const { items } = await api.list(type, { namespace, signal });

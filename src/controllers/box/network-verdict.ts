@@ -11,16 +11,16 @@ import type { ProbeJob } from '../../projections/job.js';
 
 export const NETWORK_ENFORCED = 'NetworkEnforced';
 
-/** A good verdict is looked at again once a day: a network may be changed under the cluster. */
+/** A good verdict is checked again once a day: the network below the cluster may change. */
 const DAY_MS = 86_400_000;
-/** One that keeps runs waiting, or that no probe could give, after this time. */
+/** A verdict that keeps runs waiting, and a missing one, are checked again after this time. */
 const RETRY_MS = 300_000;
 /** The Job controller ends a Job at its deadline; when it does not, the probe counts as failed after this time. */
 const STUCK_MS = (PROBE_DEADLINE_SECONDS + 120) * 1000;
 
 export type ProbePlan =
   | { do: 'create' }
-  /** Done with: of other policies, or read. */
+  /** No longer needed: its report was read, or it probed other policies. */
   | { do: 'delete'; job: ProbeJob }
   /** Its report has not been read yet. */
   | { do: 'read'; job: ProbeJob }
@@ -28,7 +28,7 @@ export type ProbePlan =
 
 export interface ProbeState {
   now: number;
-  /** Of the policies and targets as they are now. */
+  /** Digest of the present policies and targets. */
   digest: string;
   isRequired: boolean;
   latest: NetworkProbe | undefined;
@@ -43,7 +43,7 @@ export function planProbe(state: ProbeState): ProbePlan {
     const leftMs = job.createdAt + STUCK_MS - now;
     return job.ended || leftMs <= 0 ? { do: 'read', job } : { do: 'wait', ms: leftMs };
   }
-  // What it found stands in the Box; one that found nothing stays a while for whoever asks why.
+  // Its findings are in the status of the Box; a Job without a report is kept for a while, so that people can see why.
   if (job !== undefined && latest?.result !== 'ProbeFailed') return { do: 'delete', job };
   const dueInMs = latest?.digest === digest ? Date.parse(latest.probedAt) + intervalMs(state, latest) - now : 0;
   if (dueInMs > 0) return { do: 'wait', ms: dueInMs };
@@ -60,7 +60,7 @@ export interface Verdict {
   message: string;
 }
 
-/** The verdict of a probe whose Job has ended; the pod is undefined when there is none left. */
+/** The verdict of a probe whose Job has ended; the pod is undefined when none is left. */
 export function verdictOf(pod: Pod | undefined, namespace: string): Verdict {
   const ended = pod?.status?.containerStatuses?.find(({ name }) => name === PROBE_CONTAINER)?.state?.terminated;
   const look = `kubectl -n ${namespace} describe job ${PROBE_JOB}`;
@@ -124,19 +124,19 @@ export function conditionOf({ result, message }: Verdict): KnownCondition {
   return { type: NETWORK_ENFORCED, status: STATUS[result], reason: result, message };
 }
 
-/** The condition while no verdict about the present policies is there. */
+/** The condition while there is no verdict about the present policies. */
 export function probing(message: string): KnownCondition {
   return { type: NETWORK_ENFORCED, status: 'Unknown', reason: 'NetworkProbing', message };
 }
 
-/** A failed probe taught nothing: what an earlier one found about the same policies still stands. */
+/** A failed probe tells nothing: what an earlier one found about the same policies stays valid. */
 export function keepsEarlierVerdict(box: Box, digest: string, { result }: Verdict): boolean {
   if (result !== 'ProbeFailed' || box.status?.networkProbe?.digest !== digest) return false;
   const status = findCondition(box.status.conditions, NETWORK_ENFORCED)?.status;
   return status === 'True' || status === 'False';
 }
 
-/** A Box whose object is older than the field requires it as well. */
+/** Also required for a Box that was stored before the field existed. */
 export function requiresEnforcement(box: { spec: { egress: { requireEnforcement?: boolean } } }): boolean {
   return box.spec.egress.requireEnforcement ?? true;
 }

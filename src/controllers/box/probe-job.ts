@@ -1,4 +1,4 @@
-/** The Job that probes the network of a Box, as a pure function, and what is kept of it. */
+/** The Job that probes the network of a Box, as a pure function, and its projection. */
 import { createHash } from 'node:crypto';
 import {
   ANNOTATION_PROBED,
@@ -26,14 +26,14 @@ export const PROBE_DEADLINE_SECONDS = 180;
 /** A Job that gave no report stays readable (kubectl describe, kubectl logs) for this long. */
 const TTL_SECONDS = 600;
 
-/** What is the same for all probes of an installation. */
+/** Settings shared by all probes of an installation. */
 export interface ProbeSettings {
   image: string;
   imagePullPolicy: string;
   targets: readonly ProbeTarget[];
 }
 
-/** Names what a probe proves; with another digest its verdict says nothing. */
+/** Identifies what a probe proves; under another digest its verdict means nothing. */
 export function probeDigest(box: Box, network: NetworkSettings, { targets }: Pick<ProbeSettings, 'targets'>): string {
   const probed = [networkPolicySpecs(box.spec.egress, network), targets, box.spec.runtimeClassName ?? null];
   return createHash('sha256').update(JSON.stringify(probed)).digest('hex').slice(0, 16);
@@ -67,7 +67,7 @@ export function buildProbeJob(box: Box, settings: ProbeSettings, digest: string)
   };
 }
 
-/** As the pod of a run, but for its containers; the Box's own image may be older than the probe. */
+/** Like the pod of a run except for its containers; the Box's own image may be older than the probe. */
 function podSpec(box: Box, settings: ProbeSettings): Record<string, unknown> {
   const { runtimeClassName } = box.spec;
   const limits = { cpu: '100m', memory: '128Mi', 'ephemeral-storage': '32Mi' };

@@ -1,6 +1,6 @@
 /**
- * The step of a Box that lets a Job probe its network and keeps condition NetworkEnforced. The verdict
- * and what it stands on are in the status, so that another controller goes on where this one stopped.
+ * The step of a Box that has a Job probe its network and maintains condition NetworkEnforced. The verdict
+ * and what it is based on are in the status, so that another controller can continue where this one stopped.
  */
 import { findCondition } from '../../api/conditions.js';
 import { LABEL_NETWORK_PROBE } from '../../api/labels.js';
@@ -31,10 +31,10 @@ import type { ProbeJob } from '../../projections/job.js';
 
 /** The Services of the installation are read again this often while they have no address. */
 const NO_SETTINGS_RECHECK_MS = 15_000;
-/** A Job that was made or deleted wakes the Box; this is for an event that never comes. */
+/** A Job that was made or deleted wakes the Box; this covers a lost event. */
 const RECHECK_MS = 30_000;
 
-/** One round: makes, awaits, reads or removes the Job. The Box goes on to its next step in any case. */
+/** One round: makes, awaits, reads or removes the Job. The Box continues with its next step in any case. */
 export async function probeNetwork(
   deps: BoxDependencies,
   draft: Box,
@@ -45,7 +45,7 @@ export async function probeNetwork(
   if (settings === undefined) return continueAndRequeueAfter(NO_SETTINGS_RECHECK_MS);
   const digest = probeDigest(draft, deps.network, settings);
   if (draft.status?.networkProbe?.digest !== digest) {
-    // What was found about other policies is forgotten: it must not stand again when somebody changes them back.
+    // Findings about other policies are dropped: they must not count again when somebody changes the policies back.
     draft.status = { ...draft.status, networkProbe: undefined };
     const message = 'a pod is trying what the network lets pass; this takes a minute at most';
     showCondition(draft, probing(message), deps.clock);
@@ -77,7 +77,7 @@ async function follow(plan: ProbePlan, round: Round, signal: AbortSignal): Promi
       try {
         await deps.api.create(Jobs, buildProbeJob(draft, settings, digest), { signal });
       } catch (error) {
-        // The cache does not know it yet.
+        // The cache does not show it yet.
         if (!isAlreadyExists(error)) throw error;
       }
       return continueAndRequeueAfter(RECHECK_MS);
@@ -90,7 +90,7 @@ async function follow(plan: ProbePlan, round: Round, signal: AbortSignal): Promi
   }
 }
 
-/** Undefined while the installation is not complete; a verdict that is there stays meanwhile. */
+/** Undefined while the installation is not complete; an existing verdict is kept meanwhile. */
 async function readSettings(
   deps: BoxDependencies,
   draft: Box,

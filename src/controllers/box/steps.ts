@@ -22,7 +22,7 @@ import { networkNotReady } from './network-verdict.js';
 import { probeNetwork } from './probe-network.js';
 import { BY_NAMESPACE } from '../../projections/indexes.js';
 
-/** A namespace that is in the way is looked at again this often: annotating it wakes nobody. */
+/** A conflicting namespace is checked again this often: annotating it triggers no event here. */
 const BLOCKED_RECHECK_MS = 30_000;
 
 export type BoxStep = Step<Box, BoxInputs>;
@@ -44,7 +44,7 @@ export function boxSteps(deps: BoxDependencies, publishDelay: PublishDelay): rea
     },
     { name: 'workspace', run: (draft) => waitForWorkspace(deps, draft) },
     { name: 'namespace', run: (draft, inputs, signal) => claimNamespace(deps, draft, inputs, signal) },
-    // The policies before all else: nothing may run before they stand.
+    // Policies first: nothing may run before they exist.
     { name: 'policies', run: (draft, _inputs, signal) => ensurePolicies(deps, draft, signal) },
     { name: 'objects', run: (draft, _inputs, signal) => ensureObjects(deps, draft, signal) },
     {
@@ -78,7 +78,7 @@ function hasWorkspace({ caches }: BoxDependencies, box: Box): boolean {
   return caches.workspaces.get(box.spec.workspace) !== undefined;
 }
 
-/** A Box that has its namespace keeps it guarded when the Workspace is missing; a new one waits for it. */
+/** A Box that has its namespace keeps it guarded while the Workspace is missing; a new Box waits for the Workspace. */
 function waitForWorkspace(deps: BoxDependencies, draft: Box): StepResult {
   if (hasWorkspace(deps, draft) || draft.status?.namespace !== undefined) return CONTINUE;
   setReady(draft, workspaceNotFound(draft), deps.clock);

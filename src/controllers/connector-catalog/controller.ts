@@ -1,5 +1,5 @@
 /**
- * The shipped catalogue as Connector objects: made when they are missing, kept as the product ships them. An object of
+ * The shipped catalog as Connector objects: created when missing, and kept as the product ships them. An object of
  * that name that does not carry our label is a person's own entry and wins.
  */
 import { API_VERSION } from '../../api/define-resource.js';
@@ -27,7 +27,7 @@ export function createConnectorCatalogController(deps: ConnectorCatalogDependenc
     name: 'connector-catalog',
     workers: 1,
     watch: (enqueue) => {
-      // What is missing in the cluster wakes nobody.
+      // An object that is missing in the cluster triggers no event.
       for (const slug of shipped.keys()) enqueue(slug);
       return connectors.onChange(({ key }) => {
         if (shipped.has(key)) enqueue(key);
@@ -58,7 +58,7 @@ async function keep(
 ): Promise<void> {
   const actual = caches.connectors.get(desired.metadata.name);
   if (actual === undefined) {
-    // Somebody was faster: the cache will say who.
+    // Somebody else was faster: the cache will show who.
     await api.create(Connectors, desired, { signal }).catch((error: unknown) => {
       if (!isAlreadyExists(error)) throw error;
     });

@@ -3,7 +3,7 @@
  * talks to Kubernetes. Times come from the caller.
  *
  * A CA is changed in two steps, because a run carries in its Job the bundle of the day it was admitted: the next CA is
- * published in the bundle first, and signs only after {@link CA_OVERLAP_MS}, when no run is left that has not heard of it.
+ * published in the bundle first, and signs only after {@link CA_OVERLAP_MS}, when no run is left that does not know it.
  * The previous one stays in the bundle until it expires.
  */
 import 'reflect-metadata';
@@ -13,9 +13,9 @@ import * as x509 from '@peculiar/x509';
 const DAY_MS = 24 * 60 * 60 * 1000;
 export const CA_LIFETIME_MS = 3650 * DAY_MS;
 export const LEAF_LIFETIME_MS = 90 * DAY_MS;
-/** Longer than any run can wait and work (the bounds of a Box end at a day each). */
+/** Longer than any run can take from its admission on (each deadline of a Box is at most a day). */
 export const CA_OVERLAP_MS = 7 * DAY_MS;
-/** Certificates begin in the past, for nodes whose clocks are behind. */
+/** Certificates are valid from some time in the past on, for nodes whose clocks are behind. */
 const CLOCK_SKEW_MS = 5 * 60 * 1000;
 
 const EC_P256 = { name: 'ECDSA', namedCurve: 'P-256' } as const;
@@ -32,7 +32,7 @@ export interface KeyPair {
 export interface Authority {
   /** Signs. */
   current: KeyPair;
-  /** Published, does not sign yet. */
+  /** Published, but not signing yet. */
   next?: KeyPair;
   /** Former ones, as long as they are valid. */
   previous: readonly string[];
@@ -60,7 +60,7 @@ export function decideAuthority(authority: Authority, nowMs: number): AuthorityS
   return authority.previous.some((cert) => validity(cert).notAfter <= nowMs) ? 'drop-expired' : 'none';
 }
 
-/** Takes the step. */
+/** Carries out the step. */
 export async function advanceAuthority(authority: Authority, step: AuthorityStep, nowMs: number): Promise<Authority> {
   const previous = authority.previous.filter((cert) => validity(cert).notAfter > nowMs);
   if (step === 'publish-next') return { ...authority, previous, next: await createCa(nowMs) };

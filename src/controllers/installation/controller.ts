@@ -1,5 +1,5 @@
 /**
- * What the installation itself needs, made at the first start and looked after every hour: the keyring of trigger URLs,
+ * What the installation itself needs, created at the first start and checked every hour: the keyring of trigger URLs,
  * our CA and the gateway's certificate. Three Secrets, read by name; no other Secret is touched here.
  */
 import { randomBytes } from 'node:crypto';
@@ -50,7 +50,7 @@ export interface InstalledKeyIds {
 }
 
 export interface Installation extends ControllerPart {
-  /** PEM bundle of our CA for the Jobs of runs; undefined until the first reconcile of this leader is through. */
+  /** PEM bundle of our CA for the Jobs of runs; undefined until this leader has completed its first reconcile. */
   caBundle(): string | undefined;
   /** Undefined until the keyring was read. */
   keyIds(): InstalledKeyIds | undefined;
@@ -92,7 +92,7 @@ export function createInstallationController(deps: InstallationDependencies): In
   };
 }
 
-/** Made once. A keyring that is there is never written, even when it cannot be read: URLs in use depend on it. */
+/** Created once. An existing keyring is never overwritten, even when it cannot be read: URLs in use depend on it. */
 async function ensureKeyring(deps: InstallationDependencies, signal: AbortSignal): Promise<Keyring> {
   let secret = await readSecret(deps, KEYRING_SECRET, signal);
   if (secret === undefined) {
@@ -146,7 +146,7 @@ async function readSecret(
   return await orUndefined(api.get(Secrets, { namespace, name }, { signal }));
 }
 
-/** Creates, or replaces the version that was read: of two writers the second starts again from what the first wrote. */
+/** Creates, or replaces the version that was read: of two writers, the second starts again from what the first one wrote. */
 async function writeSecret(
   { api }: InstallationDependencies,
   existing: Secret | undefined,

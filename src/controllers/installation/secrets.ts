@@ -1,4 +1,4 @@
-/** The Secrets of the installation: names, and how keyring, CA and server certificate stand in them. */
+/** The Secrets of the installation: their names, and how they hold keyring, CA and server certificate. */
 import { createSecretKey } from 'node:crypto';
 import { KEYRING_ENTRY, KEYRING_SECRET, KEY_BYTES, formatKeyring } from '../../api/keyring.js';
 import { LABEL_MANAGED_BY, MANAGED_BY } from '../../api/labels.js';
@@ -9,7 +9,7 @@ import type { Authority, KeyPair } from './certificates.js';
 export const CA_SECRET = 'boxwright-ca';
 export const GATEWAY_TLS_SECRET = 'boxwright-gateway-tls';
 
-/** Id of the key that the first keyring has. */
+/** Id of the key in the first keyring. */
 export const FIRST_KEY_ID = 'k1';
 
 /** A keyring with one new key. It outlives an uninstall: without it every trigger URL would change. */
@@ -41,7 +41,7 @@ export function parseCaSecret(secret: Secret): Authority | undefined {
   return { current, previous, ...(next === undefined ? {} : { next }) };
 }
 
-/** The Secret that the gateway serves with. */
+/** The Secret with the gateway's server certificate. */
 export function gatewayTlsSecret(namespace: string, authority: Authority, leaf: KeyPair): Secret {
   const data = { 'ca.crt': bundleOf(authority), 'tls.crt': leaf.cert, 'tls.key': leaf.key };
   return { ...installationSecret(GATEWAY_TLS_SECRET, namespace, data), type: 'kubernetes.io/tls' };

@@ -1,6 +1,6 @@
 /**
  * Removes parts of templates that nothing points to: a process died between storing them and the patch that points to them, or
- * the answer of that patch got lost. Looks once an hour, at metadata alone; writes nothing when there is nothing to remove.
+ * the answer to that patch got lost. Runs once an hour, on metadata alone; writes nothing when there is nothing to remove.
  */
 import { AgentTemplateParts, AgentTemplates } from '../../api/v1alpha1/agent-template.js';
 import type { KubeApi } from '../../kube/types.js';
@@ -18,9 +18,9 @@ export interface TemplatePartsDependencies {
 }
 
 const PASS_MS = 60 * 60 * 1000;
-/** More orphans than one pass removes. */
+/** Time until the next pass when one pass could not remove all orphans. */
 const NEXT_MS = 60_000;
-/** A template with 100 versions has some 100 KB. */
+/** A template with 100 versions has about 100 KB. */
 const TEMPLATE_PAGE_SIZE = 50;
 const WHOLE_INSTALLATION = 'installation';
 

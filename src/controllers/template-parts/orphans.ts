@@ -4,12 +4,12 @@ import { objectKey } from '../../api/meta.js';
 import type { AgentTemplate } from '../../api/v1alpha1/agent-template.js';
 import { contentsOf } from '../../templates/contents.js';
 
-/** A write of a template is over long before: parts come first, and the patch that points to them follows. */
+/** Any write of a template has ended long before: its parts are stored first, then the patch that points to them. */
 export const ORPHAN_AGE_MS = 60 * 60 * 1000;
 
 type Part = Pick<KubeObject, 'metadata'>;
 
-/** Parts that are old enough to be looked at. */
+/** Parts that are old enough to be considered. */
 export function oldParts<P extends Part>(parts: readonly P[], nowMs: number): P[] {
   return parts.filter(({ metadata }) => Date.parse(metadata.creationTimestamp ?? '') <= nowMs - ORPHAN_AGE_MS);
 }

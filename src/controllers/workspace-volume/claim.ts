@@ -1,4 +1,4 @@
-/** The volume claim of an agent: made with the Agent as its owner, and removed with it. */
+/** The volume claim of an agent: created with the Agent as its owner, and removed with it. */
 import { LABEL_AGENT, LABEL_BOX, LABEL_MANAGED_BY, MANAGED_BY } from '../../api/labels.js';
 import type { ObjectMeta } from '../../api/meta.js';
 import { Agents } from '../../api/v1alpha1/agent.js';
@@ -11,7 +11,7 @@ import { apiVersionOf, controllerReference, ownedBy } from '../../kube/owner-ref
 import type { KubeApi } from '../../kube/types.js';
 import { claimNameOf } from './plan.js';
 
-/** The claim as it is made. One node at a time mounts it; the pods of an agent share that node. */
+/** The claim to create. One node at a time mounts it; the pods of an agent share that node. */
 export function desiredClaim(
   agent: { metadata: ObjectMeta },
   box: Box,
@@ -37,14 +37,14 @@ export function desiredClaim(
 
 export type ClaimResult =
   | { result: 'made'; claim: PersistentVolumeClaim }
-  /** An object of that name is there that does not carry our label. */
+  /** An object of that name exists without our label. */
   | { result: 'taken' }
-  /** Kubernetes has not counted the quota of a young namespace yet: ask again in a moment. */
+  /** Kubernetes has not counted the quota of a young namespace yet: try again in a moment. */
   | { result: 'not-yet' }
-  /** Quota or policy said no. */
+  /** Quota or policy refused it. */
   | { result: 'refused'; message: string };
 
-/** Makes the claim; "already exists" with our owner UID is success. Rejects for what repeating can repair. */
+/** Creates the claim; "already exists" with our owner UID is success. Rejects for what a retry can fix. */
 export async function makeClaim(
   api: Pick<KubeApi, 'create' | 'get'>,
   claim: PersistentVolumeClaim,

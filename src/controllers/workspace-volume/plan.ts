@@ -1,7 +1,7 @@
 /**
- * Where /workspace of an agent is. No effects; the agent controller makes the volume claim that
- * comes out of it, and the run controller starts no run while it says `wait` or `create`: a run that wrote into a volume
- * of its own would lose its files without a word.
+ * Where /workspace of an agent is. No effects; the agent controller creates the volume claim
+ * that the plan asks for, and the run controller starts no run while it says `wait` or `create`: a run that wrote into a volume
+ * of its own would lose its files silently.
  * See docs/architecture.md#memory-and-files.
  */
 import type { ConditionReason } from '../../api/condition-reasons.js';
@@ -28,7 +28,7 @@ export interface VolumeFacts {
 export type VolumePlan = { reason: ConditionReason; message: string } & (
   | { use: 'claim'; claimName: string; bound: boolean }
   | { use: 'ephemeral' }
-  /** The claim is to be made; no run starts before it is there. */
+  /** The claim has to be created; no run starts before it exists. */
   | { use: 'create'; storageClassName: string }
   /** No run starts. */
   | { use: 'wait' }
@@ -113,7 +113,7 @@ function withoutClaim({ settings, classes }: VolumeFacts): VolumePlan {
   return { use: 'ephemeral', reason, message: `${what}: ${next}` };
 }
 
-/** As Kubernetes does: of several defaults the youngest. */
+/** Like Kubernetes: the youngest of several defaults. */
 function defaultClass(classes: readonly StorageClassProjection[]): StorageClassProjection | undefined {
   return classes
     .filter(({ isDefault }) => isDefault)
