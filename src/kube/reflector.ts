@@ -1,7 +1,7 @@
 /**
  * Follows one list of the API server: reads it page by page, then watches it, and goes on for ever. A 410 means list
  * again; any other end of a watch resumes at the last resourceVersion that was seen. Watches fail silently in Node,
- * so one that brings neither an event nor a bookmark within a bound is cut and resumed.
+ * so one that brings neither an event nor a bookmark in time is cut and resumed.
  */
 import type { KubeObject, ResourceType } from '../api/meta.js';
 import { objectKey } from '../api/meta.js';
@@ -74,7 +74,7 @@ export class Reflector<T extends KubeObject, P> {
     this.#dependencies = dependencies;
   }
 
-  /** Whether the cache is complete and was confirmed by the API server within the bound. */
+  /** Whether the cache is complete and was confirmed by the API server in time. */
   isFresh(): boolean {
     return this.#lastSign !== undefined && this.#dependencies.clock.monotonic() - this.#lastSign < STALE_BOUND_MS;
   }
@@ -239,18 +239,18 @@ export class Reflector<T extends KubeObject, P> {
 class Watchdog {
   readonly #controller = new AbortController();
   readonly #clock: Clock;
-  readonly #boundMs: number;
+  readonly #limitMs: number;
   readonly #parent: AbortSignal;
   #fedAt: number;
   #barked = false;
   #cancel: () => void;
 
-  constructor(clock: Clock, boundMs: number, parent: AbortSignal) {
+  constructor(clock: Clock, limitMs: number, parent: AbortSignal) {
     this.#clock = clock;
-    this.#boundMs = boundMs;
+    this.#limitMs = limitMs;
     this.#parent = parent;
     this.#fedAt = clock.monotonic();
-    this.#cancel = clock.after(boundMs, this.#look);
+    this.#cancel = clock.after(limitMs, this.#look);
     parent.addEventListener('abort', this.#onParentAbort, { once: true });
   }
 
@@ -274,7 +274,7 @@ class Watchdog {
   }
 
   readonly #look = (): void => {
-    const left = this.#fedAt + this.#boundMs - this.#clock.monotonic();
+    const left = this.#fedAt + this.#limitMs - this.#clock.monotonic();
     if (left > 0) {
       this.#cancel = this.#clock.after(left, this.#look);
       return;

@@ -17,12 +17,12 @@ export const UNSEEN_MS = 600_000;
 /** What became of a create: `unclear` when nobody knows whether the run is stored. */
 export type CreateEnd = 'stored' | 'absent' | 'unclear';
 
-/** The place of one run in the budget. To be settled exactly once. */
+/** The room that one run takes in the budget. To be settled exactly once. */
 export interface Reservation {
   settle(end: CreateEnd): void;
 }
 
-/** What a start needs of the budget: a place for its run, taken before the create. */
+/** What a start needs of the budget: room for its run, reserved before the create. */
 export type ReserveRun = (run: Omit<CountedRun, 'terminal'>) => Reservation;
 
 /** The runs of a cache, finished ones as well. */
@@ -31,7 +31,7 @@ export interface KnownRuns {
   onChange(listener: (change: Pick<CacheChange<unknown>, 'key'>) => void): () => void;
 }
 
-interface Place {
+interface Reserved {
   key: string;
   run: Omit<CountedRun, 'terminal'>;
   /** Starts under way with this name: repeated deliveries share it. */
@@ -44,11 +44,11 @@ const SHOWN: Reservation = { settle: () => undefined };
 
 /** Counts what `shown` counts, and the own runs that `known` does not show yet. Each call costs the same, however many runs there are. */
 export class OwnRuns implements BacklogReader {
-  readonly #places = new Map<string, Place>();
+  readonly #reserved = new Map<string, Reserved>();
   readonly #counter = new BacklogCounter();
-  /** Settled places in the order in which they end; each set has one duration. */
-  readonly #unclear = new Set<Place>();
-  readonly #stored = new Set<Place>();
+  /** Settled reservations in the order in which they end; each set has one duration. */
+  readonly #unclear = new Set<Reserved>();
+  readonly #stored = new Set<Reserved>();
 
   constructor(
     private readonly shown: BacklogReader,
@@ -56,15 +56,15 @@ export class OwnRuns implements BacklogReader {
     private readonly clock: Pick<Clock, 'monotonic'>,
   ) {
     known.onChange(({ key }) => {
-      const place = this.#places.get(key);
-      if (place !== undefined) this.#end(place);
+      const reserved = this.#reserved.get(key);
+      if (reserved !== undefined) this.#end(reserved);
     });
   }
 
   /** Own runs that count now. */
   get size(): number {
     this.#expire();
-    return this.#places.size;
+    return this.#reserved.size;
   }
 
   installation(): BacklogCount {
@@ -90,51 +90,51 @@ export class OwnRuns implements BacklogReader {
   readonly reserve: ReserveRun = (run) => {
     const key = `${run.namespace}/${run.name}`;
     if (this.known.get(key) !== undefined) return SHOWN;
-    const place = this.#places.get(key) ?? this.#open(key, run);
-    place.starting += 1;
-    return { settle: (end) => this.#settle(place, end) };
+    const reserved = this.#reserved.get(key) ?? this.#open(key, run);
+    reserved.starting += 1;
+    return { settle: (end) => this.#settle(reserved, end) };
   };
 
-  #open(key: string, run: Place['run']): Place {
-    const place: Place = { key, run, starting: 0, until: undefined };
-    this.#places.set(key, place);
+  #open(key: string, run: Reserved['run']): Reserved {
+    const reserved: Reserved = { key, run, starting: 0, until: undefined };
+    this.#reserved.set(key, reserved);
     this.#counter.add(run, 1);
-    return place;
+    return reserved;
   }
 
-  #settle(place: Place, end: CreateEnd): void {
-    place.starting -= 1;
+  #settle(reserved: Reserved, end: CreateEnd): void {
+    reserved.starting -= 1;
     // The cache was faster than the answer.
-    if (this.#places.get(place.key) !== place) return;
-    if (end !== 'absent') this.#keep(place, end);
-    else if (place.starting === 0 && place.until === undefined) this.#end(place);
+    if (this.#reserved.get(reserved.key) !== reserved) return;
+    if (end !== 'absent') this.#keep(reserved, end);
+    else if (reserved.starting === 0 && reserved.until === undefined) this.#end(reserved);
   }
 
-  #keep(place: Place, end: 'stored' | 'unclear'): void {
-    if (end === 'unclear' && this.#stored.has(place)) return;
-    this.#unclear.delete(place);
-    this.#stored.delete(place);
-    place.until = this.clock.monotonic() + (end === 'stored' ? UNSEEN_MS : UNCLEAR_MS);
-    (end === 'stored' ? this.#stored : this.#unclear).add(place);
+  #keep(reserved: Reserved, end: 'stored' | 'unclear'): void {
+    if (end === 'unclear' && this.#stored.has(reserved)) return;
+    this.#unclear.delete(reserved);
+    this.#stored.delete(reserved);
+    reserved.until = this.clock.monotonic() + (end === 'stored' ? UNSEEN_MS : UNCLEAR_MS);
+    (end === 'stored' ? this.#stored : this.#unclear).add(reserved);
   }
 
   #expire(): void {
     const now = this.clock.monotonic();
     for (const settled of [this.#unclear, this.#stored]) {
-      for (const place of settled) {
-        if (place.until === undefined || place.until > now) break;
-        settled.delete(place);
-        place.until = undefined;
-        if (place.starting === 0) this.#end(place);
+      for (const reserved of settled) {
+        if (reserved.until === undefined || reserved.until > now) break;
+        settled.delete(reserved);
+        reserved.until = undefined;
+        if (reserved.starting === 0) this.#end(reserved);
       }
     }
   }
 
-  #end(place: Place): void {
-    this.#places.delete(place.key);
-    this.#unclear.delete(place);
-    this.#stored.delete(place);
-    this.#counter.add(place.run, -1);
+  #end(reserved: Reserved): void {
+    this.#reserved.delete(reserved.key);
+    this.#unclear.delete(reserved);
+    this.#stored.delete(reserved);
+    this.#counter.add(reserved.run, -1);
   }
 }
 
