@@ -39,7 +39,7 @@ export type ToolEffect =
   | 'read'
   /** Adds or changes, nothing is lost. */
   | 'write'
-  /** Replaces or removes something that cannot be had back. */
+  /** Replaces or removes something that cannot be restored. */
   | 'destructive'
   /** Starts an agent, whose tools reach the outside world. */
   | 'run';
@@ -56,7 +56,7 @@ export interface ToolOptions<S extends z.ZodObject> {
   showsSecrets?: true;
   /** Refuses to run without `confirm: true` (spec 4.2). The argument is added to the schema. */
   confirm?: true;
-  /** Asked before the arguments are looked at; throws a UserError for an account that may not use the tool at all. */
+  /** Called before the arguments are checked; throws a UserError for an account that may not use the tool at all. */
   gate?: (call: ToolCall) => void;
   /** Arguments of other tools that would silently do nothing here, with what to do instead. */
   refused?: Readonly<Record<string, string>>;

@@ -17,7 +17,7 @@ export function toInputSchema(schema: z.ZodObject): InputSchema {
   return { type: 'object', properties: properties ?? {}, required: required ?? [] };
 }
 
-/** Removes what says nothing: the dialect, bounds that only mean "an exact integer", and "anything else is fine". */
+/** Removes what carries no information: the dialect, limits that only mean "an exact integer", and "anything else is fine". */
 function tidy(node: unknown): unknown {
   if (Array.isArray(node)) return node.map(tidy);
   if (typeof node !== 'object' || node === null) return node;
@@ -27,7 +27,7 @@ function tidy(node: unknown): unknown {
   return Object.fromEntries(kept.map(([key, value]) => [key, tidy(value)]));
 }
 
-/** "X or null" as X, since clients take one type only; that null means the default stands in the description. */
+/** "X or null" as X, since clients accept a single type only; the description says that null means the default. */
 function withoutNull(node: Record<string, unknown>): Record<string, unknown> | undefined {
   const { anyOf, ...rest } = node;
   if (!Array.isArray(anyOf) || !anyOf.some(isNull)) return undefined;

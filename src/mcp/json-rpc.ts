@@ -49,7 +49,7 @@ function invalid(id: string, why: string): Incoming {
   return { kind: 'invalid', id, code: INVALID_REQUEST, message: `Invalid Request: ${why}` };
 }
 
-/** A number that JavaScript cannot hold is taken from the source text, so that the client knows its id again. */
+/** A number that JavaScript cannot hold is taken from the source text, so that the client recognizes its id. */
 function idAsWritten(id: unknown, body: Uint8Array): string {
   if (typeof id !== 'number' || Number.isSafeInteger(id)) return JSON.stringify(id);
   return numberAsWritten(new TextDecoder().decode(body), 'id') ?? JSON.stringify(id);

@@ -1,4 +1,4 @@
-/** Calls of tools. The labels are the names of the registry and two words. */
+/** Tool calls. Label values are the tool names of the registry, and ok or error. */
 import { Counter, Histogram } from 'prom-client';
 import type { Registry } from 'prom-client';
 

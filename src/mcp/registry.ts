@@ -1,6 +1,6 @@
 /**
  * The one list of tools: `tools/list`, docs, golden files and tests all walk it. The order is fixed; the tools of the
- * spec's own table stand first, because clients that cut a long list cut its tail.
+ * spec's own table come first, because clients that cut a long list cut its tail.
  */
 import type { Tool } from './define-tool.js';
 import { createAgentTool } from './tools/agents/create-agent.js';

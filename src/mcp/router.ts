@@ -27,7 +27,7 @@ export interface McpRouterDeps {
   dispatcher: Dispatcher;
   /** Whether a page of this origin may call the endpoint. */
   isOriginAllowed(origin: string): boolean;
-  /** What all bodies of the process hold. */
+  /** The memory budget of all bodies of the process. */
   bodies: BodyBudget;
   http: HttpMetrics;
   log: Logger;
@@ -54,7 +54,7 @@ export function createMcpRouter(deps: McpRouterDeps): McpRouter {
   };
 }
 
-/** Users paste the URL with a slash at its end. */
+/** Users paste the URL with a trailing slash. */
 function isMcpPath(url: string): boolean {
   const [path] = url.split('?', 1);
   return path === MCP_ROUTE || path === `${MCP_ROUTE}/`;
@@ -89,7 +89,7 @@ async function answerPost(
   response.once('close', () => {
     if (!response.writableFinished) gone.abort();
   });
-  // All of it is read, so that a client that writes first and reads then gets the answer.
+  // All of it is read, so that a client that writes everything before it reads gets the answer.
   const budget = { all: deps.bodies, address: request.socket.remoteAddress ?? '' };
   const limits = { maxBytes: MAX_MCP_BODY_BYTES, maxReadBytes: Infinity, budget };
   const { state, body } = await readCappedBody(request, limits);
@@ -149,7 +149,7 @@ function sendUnauthorized(response: ServerResponse, close: boolean): void {
     .end(UNAUTHORIZED);
 }
 
-/** MCP asks for it against DNS rebinding. */
+/** MCP requires it against DNS rebinding. */
 function sendForbidden(response: ServerResponse): void {
   const message =
     'Forbidden: web pages of this Origin may not call; api.allowedOrigins of the chart lists those that may';

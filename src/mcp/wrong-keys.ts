@@ -1,6 +1,6 @@
 /**
- * Wrong API keys, counted by the address of the caller. They leave lines in the log, but not as many as somebody likes, and
- * after some in a minute the answer comes late. A right key is never held up: callers behind one proxy may share an address.
+ * Wrong API keys, counted by the address of the caller. They are logged up to a limit for each minute;
+ * beyond it the answer is delayed. A valid key is never delayed: callers behind one proxy may share an address.
  */
 import type { Logger } from '../observability/logger.js';
 import type { Clock } from '../runtime/clock.js';
@@ -8,11 +8,11 @@ import type { Clock } from '../runtime/clock.js';
 const WINDOW_MS = 60_000;
 /** Wrong keys of an address in a minute that are logged and answered at once. */
 export const FREE_TRIES = 20;
-/** How long the answer to more of them takes. */
+/** Delay of the answers beyond that. */
 export const DELAY_MS = 2_000;
-/** Addresses that are remembered; the one that began first is forgotten. */
+/** Addresses that are remembered; the oldest is forgotten first. */
 export const MAX_ADDRESSES = 10_000;
-/** Answers that may be late at once; more than these are answered at once, and their connections closed. */
+/** Answers that may be delayed at the same time; further ones are sent immediately, and their connections closed. */
 export const MAX_LATE = 256;
 
 interface Tries {

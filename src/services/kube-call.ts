@@ -16,7 +16,7 @@ export const KUBE_CALL_MS = 15_000;
 /** Names that can be in a path of the API server: an id from a client is never put there unchecked. */
 export const DNS_LABEL = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
 
-/** Where objects of a kind are cached, and what is made of one that was read live. */
+/** Where objects of a kind are cached, and how one that was read live is projected. */
 export interface Source<T extends KubeObject, P> {
   cache: Pick<Cache<P>, 'get'>;
   type: ResourceType<T>;
@@ -43,7 +43,7 @@ export function kubeCall<T>(deps: Pick<CallDeps, 'clock'>, call: (signal: AbortS
   return withTimeout(deps.clock, KUBE_CALL_MS, call);
 }
 
-/** Reads that end together with the call that they are parts of. */
+/** Reads that end with the call that they belong to. */
 export function readsWithin({ api }: Pick<CallDeps, 'api'>, signal: AbortSignal): Pick<KubeApi, 'get'> {
   return { get: (type, ref) => api.get(type, ref, { signal }) };
 }

@@ -12,7 +12,7 @@ export function nearNames(wanted: string, known: readonly string[]): string {
   return names.join(', ') + (ranked.length > MAX_SHOWN ? ', …' : '');
 }
 
-/** Characters to insert, delete or replace to make one text of the other (Levenshtein). */
+/** Characters to insert, delete or replace to turn one text into the other (Levenshtein distance). */
 function distance(a: string, b: string): number {
   let row = Array.from({ length: b.length + 1 }, (_, index) => index);
   for (let i = 1; i <= a.length; i++) {

@@ -1,6 +1,6 @@
 /**
- * What a caller may see: the Boxes of its workspace and the agents in them. An id of another workspace answers exactly
- * like an unknown one, so every look-up goes through here.
+ * What a caller may see: the Boxes of its workspace and the agents in them. An id of another workspace gets exactly the
+ * answer of an unknown one, so every look-up goes through here.
  */
 import { agentId, boxNamespace, parseAgentId } from '../api/names.js';
 import { API_VERSION } from '../api/define-resource.js';
@@ -93,8 +93,8 @@ export async function findAgent(deps: ScopeDeps, caller: Caller, id: string): Pr
 }
 
 /**
- * Whether the agent is in a committed install, or in none. No request: the cache decides also about an agent that was read
- * live, so that all of an install show up at one moment.
+ * Whether the agent is in a committed install, or in none. No request: the cache also decides about an agent that was read
+ * live, so that all agents of an install appear at the same moment.
  */
 export function isCommitted({ Agent }: Pick<ApiCaches, 'Agent'>, agent: ApiAgent): boolean {
   const cached = Agent.get(`${agent.namespace}/${agent.name}`);

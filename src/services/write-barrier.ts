@@ -1,6 +1,7 @@
 /**
- * After a write, every API pod knows it before the answer goes out: the next call of any client
- * sees it on every replica, and a rotated URL or a disabled trigger is dead everywhere.
+ * Before the answer to a write goes out, every API pod confirms that it sees the write: the next call of any client
+ * sees it on every replica, and a rotated URL or a disabled trigger is refused everywhere. What a pod does not confirm within
+ * {@link BARRIER_MS} is told to the caller.
  * See docs/architecture.md#write-barrier.
  */
 import type { Cache, Informer } from '../kube/types.js';
@@ -11,7 +12,7 @@ import type { Clock } from '../runtime/clock.js';
 import { withTimeout } from '../runtime/with-timeout.js';
 
 export const BARRIER_PATH = '/internal/v1/barrier';
-/** Longest wait for one write. */
+/** Deadline for the confirmations of one write. */
 export const BARRIER_MS = 2_000;
 
 /** `http://<address>:8081` of every other API pod that takes traffic; one that is being deleted takes none. */
@@ -94,7 +95,7 @@ async function confirmed(deps: WriteBarrierDeps, url: string, write: Write, sign
   try {
     return (await deps.post(url, write, signal)) === 200;
   } catch {
-    // Unavailable or too slow: the caller learns that the write is not confirmed everywhere.
+    // Unavailable or too slow: the caller is told that the write is not confirmed everywhere.
     return false;
   }
 }
@@ -105,7 +106,7 @@ export function barrierRoute(informers: WatchedKinds, clock: Clock) {
     const write = parseWrite(body);
     const informer = write === undefined ? undefined : informers.get(write.kind);
     if (write === undefined || informer === undefined) return { status: 400, body: { error: 'unknown kind' } };
-    const seen = await withTimeout(clock, BARRIER_MS, (bound) => hasSeen(informer, write, bound), signal);
+    const seen = await withTimeout(clock, BARRIER_MS, (deadline) => hasSeen(informer, write, deadline), signal);
     return { status: seen ? 200 : 504 };
   };
 }

@@ -1,9 +1,9 @@
 /** Arguments that several tools take. */
 import { z } from 'zod';
 
-/** An id or a slug, of any length that one of ours can have; what no object has is not found. */
+/** An id or a slug, up to the longest that an object of ours can have; an unknown one is not found. */
 export const idArgument = z.string().min(1).max(512);
-/** A text whose maximum is one of bytes: the use-case says it. */
+/** A text whose maximum counts bytes: the use-case checks it. */
 export const textArgument = z.string().max(1024 * 1024);
 
 export const agentIdArgument = idArgument.describe('From list_agents.');

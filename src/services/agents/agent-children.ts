@@ -24,7 +24,7 @@ export function newSlug({ randomHex }: Pick<ChildDeps, 'randomHex'>, kind: Child
   return slugFromName(name) || `${kind}-${randomHex(2)}`;
 }
 
-/** The texts that a new object must have; asked before the agent is looked up. */
+/** The texts that a new object must have; checked before the agent is looked up. */
 export function textsToCreate<F extends string>(
   kind: ChildKind,
   fields: readonly F[],
@@ -56,14 +56,14 @@ export function newChild(
   return { apiVersion: API_VERSION, kind: type.kind, metadata };
 }
 
-/** Creates it and passes the barrier; a slug that is taken is an error that names the slug to pass. */
+/** Creates it and waits for the write barrier; for a taken slug the error says how to update the object that has it. */
 export async function createChild<T extends KubeObject>(
   deps: ChildDeps,
   type: ResourceType<T>,
   object: T,
   names: { kind: ChildKind; slug: string },
 ): Promise<T> {
-  // Known to be taken: nothing is asked of the cluster.
+  // Known to be taken: no request is needed.
   const known = cacheOf(deps, names.kind).get(objectKey(object.metadata));
   if (known?.deleting === false) throw slugTaken(names);
   try {
@@ -88,7 +88,7 @@ function slugTaken({ kind, slug }: { kind: ChildKind; slug: string }): UserError
   );
 }
 
-/** Resolves false when not every API pod has confirmed within the bound that it sees the object as it was written. */
+/** Resolves false when not every API pod has confirmed within the deadline that it sees the object as written. */
 export function passBarrier(
   { barrier }: Pick<ChildDeps, 'barrier'>,
   type: ResourceType,
@@ -99,7 +99,7 @@ export function passBarrier(
 
 /**
  * Deletes the object that the caller saw; one that is gone by now is a success. Resolves false when not every API pod has
- * confirmed within the bound that it is gone.
+ * confirmed within the deadline that it is gone.
  */
 export async function deleteChild(
   deps: Pick<ChildDeps, 'api' | 'clock' | 'barrier'>,

@@ -32,7 +32,7 @@ import { agentKey } from '../../projections/indexes.js';
 import { kubeCall } from '../kube-call.js';
 import { compare } from '../../runtime/compare.js';
 
-/** How long create_agent waits for the controller's word on the slot. */
+/** How long create_agent waits for the controller's decision about the slot. */
 export const ACTIVE_WAIT_MS = 5_000;
 const MAX_NAME_ATTEMPTS = 50;
 
@@ -55,7 +55,7 @@ export function listSpaces(deps: Pick<ScopeDeps, 'caches'>, caller: Caller) {
   }));
 }
 
-/** Records of list_agents, newest first; the same list again until something in it may have changed. No request. */
+/** Records of list_agents, newest first; memoized until something in them may have changed. No request. */
 export function listAgents(deps: Pick<ScopeDeps, 'caches'>, caller: Caller, spaceId: string | undefined) {
   const boxes = spaceId === undefined ? boxesOf(deps, caller.workspace) : [chooseBox(deps, caller, spaceId)];
   return agentLists(deps.caches, boxes.map(({ name }) => name).join(' '), () =>
@@ -85,7 +85,7 @@ function statusOf({ caches }: Pick<ScopeDeps, 'caches'>, agent: ApiAgent): Agent
   return isAgentWaiting(caches, agent) ? 'waiting' : 'idle';
 }
 
-/** What the controller has not said yet is not true yet. */
+/** What the controller has not confirmed yet does not count as true. */
 const UNCONFIRMED = 'the controller has not assigned a slot yet; get_agent shows when it has';
 
 export function inactiveReasonOf(agent: ApiAgent): string | null {
@@ -143,7 +143,7 @@ export interface NewAgent {
   setup?: { required: boolean; prompt?: string | undefined } | undefined;
 }
 
-/** Creates an agent; one write. `active` is the controller's word, for which it waits at most 5 s. */
+/** Creates an agent; one write. `active` is the controller's decision, for which it waits at most 5 s. */
 export async function createAgent(deps: AgentDeps, caller: Caller, input: NewAgent) {
   const box = chooseBox(deps, caller, input.spaceId);
   expectInCatalog(deps, input.connectors ?? []);
@@ -245,7 +245,7 @@ export function newAgent(deps: Pick<ScopeDeps, 'clock'>, caller: Caller, ref: Ag
     metadata: {
       namespace: boxNamespace(ref.box),
       name: ref.agent,
-      // From the beginning: an agent that is deleted before its controller has seen it leaves nothing behind either.
+      // From the start, so that even an agent that is deleted before its controller has seen it leaves nothing behind.
       finalizers: [FINALIZER_CLEANUP],
       annotations: {
         [ANNOTATION_REQUESTED_BY]: caller.keyPrefix,

@@ -1,4 +1,4 @@
-/** Changing an agent so that no change of anybody else is lost: read, decide, one patch of the version that was read. */
+/** Changes an agent without losing anybody else's change: read, decide, patch the version that was read. */
 import { ANNOTATION_REQUESTED_BY } from '../../api/labels.js';
 import { Agents } from '../../api/v1alpha1/agent.js';
 import type { Agent } from '../../api/v1alpha1/agent.js';
@@ -13,7 +13,7 @@ import type { ApiAgent } from '../../projections/agent.js';
 import { kubeCall } from '../kube-call.js';
 import { refuseGitOps } from '../../api/gitops.js';
 
-/** Writers of one agent at the same time, its controller included: the one that was late reads again. */
+/** Attempts when several writers, the controller included, change one agent at the same time: the late one reads again. */
 const MAX_ATTEMPTS = 8;
 
 export interface ChangeAgentDeps extends ScopeDeps {

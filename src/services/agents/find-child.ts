@@ -76,7 +76,7 @@ async function findChild<T extends KubeObject, V extends { slug: string; deletin
   return child;
 }
 
-/** What to say about a slug that is not there: which there are, the nearest first. */
+/** The message for an unknown slug: it lists the existing ones, the nearest first. */
 export function slugNotFound(kind: string, slug: string, known: readonly { slug: string }[]): string {
   const names = nearNames(
     slug,

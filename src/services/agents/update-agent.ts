@@ -45,7 +45,7 @@ export async function updateAgent(deps: ChangeAgentDeps, caller: Caller, id: str
   return { agentId: idOf(known), updated, warnings: warningsOf(box, agent) };
 }
 
-/** Whether a text can be a handle; throws with what one is. */
+/** Checks that a text can be a handle; the error says what a handle is. */
 export function expectHandle(handle: string): void {
   if (isSlug(handle) && !handle.includes('--')) return;
   throw new UserError(
@@ -84,14 +84,14 @@ function wantedValue(field: string, given: unknown, now: unknown): unknown {
   return given;
 }
 
-/** In a merge patch an object would be merged: a setup that loses its prompt has to say so. */
+/** A merge patch merges objects: a setup that loses its prompt needs an explicit null. */
 function replacing(field: string, wanted: unknown): unknown {
   return field === 'setup' ? { prompt: null, ...(wanted as object) } : wanted;
 }
 
 /**
  * The result of delete_agent. The agent is gone for every tool and URL when this answers; its runs, triggers, schedules,
- * skills and notes are removed behind it by the controller, after they are counted.
+ * skills and notes are removed afterwards by the controller, once they are counted.
  */
 export async function deleteAgent(deps: ChangeAgentDeps, caller: Caller, id: string) {
   const agent = await findAgent(deps, caller, id);

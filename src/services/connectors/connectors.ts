@@ -15,8 +15,8 @@ import type { ApiConnector } from '../../projections/connector.js';
 import { compare } from '../../runtime/compare.js';
 
 /**
- * `needs_auth`: a credential is missing. `needs_config`: something else keeps it from working: the entry is gone from the
- * catalogue, a value that is no credential is missing, or the Secret may not be sent to the connector's host.
+ * `needs_auth`: a credential is missing. `needs_config`: something else prevents it from working: the entry is gone from the
+ * catalog, a value that is no credential is missing, or the Secret may not be sent to the connector's host.
  */
 export type ConnectorStatus = 'active' | 'needs_auth' | 'needs_config';
 
@@ -75,18 +75,18 @@ function findConnector({ caches }: Catalog, slug: string): ApiConnector | undefi
   return connector === undefined || connector.deleting ? undefined : connector;
 }
 
-/** Whether the catalogue has the slug. */
+/** Whether the catalog has the slug. */
 export function isInCatalog(deps: Catalog, slug: string): boolean {
   return findConnector(deps, slug) !== undefined;
 }
 
-/** Throws for the first slug that is not in the catalogue, with the ones that are like it. */
+/** Throws for the first slug that is not in the catalog, naming similar ones. */
 export function expectInCatalog(deps: Catalog, slugs: readonly string[]): void {
   const unknown = slugs.find((slug) => !isInCatalog(deps, slug));
   if (unknown !== undefined) throw new UserError(notInCatalog(deps, unknown));
 }
 
-/** What to say about a slug that is not in the catalogue. */
+/** The message for a slug that is not in the catalog. */
 export function notInCatalog(deps: Catalog, slug: string): string {
   const names = catalogOf(deps).map(({ name }) => name);
   const near = nearNames(slug, names);
@@ -157,7 +157,7 @@ function notAttached(attached: readonly string[]): string {
   return `connector not attached: this agent has no connector with this slug; ${hint}`;
 }
 
-/** One word for a shell: the hosts are a text that anybody has written who may write the Secret. */
+/** Quoted as one word for a shell: whoever may write the Secret chooses the text of the hosts. */
 function shellQuoted(text: string): string {
   return `'${text.replaceAll("'", "'\\''")}'`;
 }

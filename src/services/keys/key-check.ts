@@ -30,7 +30,7 @@ export interface KeyCheckDeps {
   caches: Pick<ApiCaches, 'APIKey' | 'Workspace'>;
   api: Pick<KubeApi, 'get'>;
   clock: Clock;
-  /** Told of every use of a valid key. */
+  /** Notified of every use of a valid key. */
   used(key: ApiKeyProjection): void;
 }
 

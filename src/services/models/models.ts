@@ -17,7 +17,7 @@ export interface ModelRecord {
   isDefault: boolean;
   /** Tokens; null when unknown. */
   contextWindow: number | null;
-  /** Null when unknown, never 0 for that. */
+  /** Null when unknown, never 0. */
   inputUsdPerMillion: number | null;
   outputUsdPerMillion: number | null;
 }

@@ -1,7 +1,7 @@
 /**
  * Reading through to the archive: finished runs stay visible when they are gone from the cluster. The caches are
  * always read before the archive: a run leaves the cluster only after the archive has it, so none is missed in
- * between, and one that is in both is known by its UID. Without an archive nothing here costs anything.
+ * between, and one that is in both is recognized by its UID. Without an archive nothing here costs anything.
  */
 import type { AgentRun } from '../../api/v1alpha1/agent-run.js';
 import { ArchiveUnavailableError } from '../../archive/types.js';

@@ -48,7 +48,7 @@ export const CANCEL_WAIT_MS = 10_000;
 /** What a tool needs to start a run. */
 export interface StartDeps {
   clock: Clock;
-  /** Whose budget of waiting runs a further run of the agent would exceed. */
+  /** The scope whose backlog budget a further run of the agent would exceed. */
   backlogExceeded(agent: AgentRef): BacklogScope | undefined;
   /** {@link startRun} with its dependencies bound. */
   startRun(request: StartRunRequest, signal: AbortSignal): Promise<StartedRun>;
@@ -128,7 +128,7 @@ export async function listRuns(deps: ScopeDeps, caller: Caller, id: string, limi
       .map((run) => record(agent, run));
   if (deps.archive === undefined) {
     const make = () => latest(live());
-    // Memoized is what the cache alone gives: not with an agent that was read live, or that has changed since it was read.
+    // Only what the cache alone gives is memoized: not for an agent that was read live or has changed since it was read.
     const isCached = deps.caches.Agent.get(key) === agent;
     return { runs: isCached ? runLists(deps.caches, `${agent.uid} ${limit}`, make) : make() };
   }
@@ -304,7 +304,7 @@ function acceptMessage(deps: RunDeps, caller: Caller, agent: ApiAgent, input: Me
   });
 }
 
-/** Starts a run for a tool; the API server gets 15 seconds (spec 8). Beyond the budget of waiting runs a {@link UserError}. */
+/** Starts a run for a tool; the API server gets 15 seconds (spec 8). Beyond the backlog budget it throws a {@link UserError}. */
 export function acceptRun(deps: StartDeps, request: StartRunRequest): Promise<StartedRun> {
   const scope = deps.backlogExceeded(request.agent);
   if (scope !== undefined) throw backlogError(scope);

@@ -97,13 +97,13 @@ export async function upsertSchedule(deps: ChildDeps, caller: Caller, id: string
   return updateSchedule(deps, caller, await findAgent(deps, caller, id), { ...input, slug: input.slug });
 }
 
-/** What is wrong with the timing whatever schedule it is for; in which zone a date is in the past is known later. */
+/** Refuses a timing that is wrong for any schedule. Whether a date is in the past depends on its zone, and is checked later. */
 function refuseWrongTiming({ cron, runAt, timezone = 'UTC' }: ScheduleInput): void {
   const problem = timingProblem(runAt === undefined ? { cron: cron ?? '* * * * *', timezone } : { runAt, timezone });
   if (problem !== undefined) throw new UserError(`argument "${problem.field}" ${problem.message}`);
 }
 
-/** What a new schedule must have; asked before the agent is looked up. */
+/** What a new schedule must have; checked before the agent is looked up. */
 function toCreate(deps: ChildDeps, input: ScheduleInput) {
   const texts = textsToCreate('schedule', ['name', 'body'], input);
   if (input.cron === undefined && input.runAt === undefined) {
@@ -138,7 +138,7 @@ async function createSchedule(
   return record(deps, projectApiSchedule(created));
 }
 
-/** The timing as it is stored, a date in UTC; an error names the argument. A date that is over would never fire. */
+/** The timing as it is stored, with a date in UTC; an error names the argument. A date in the past would never fire. */
 function storedTiming({ clock }: Pick<ScopeDeps, 'clock'>, timing: Timing) {
   const problem = timingProblem(timing);
   if (problem !== undefined) throw new UserError(`argument "${problem.field}" ${problem.message}`);
@@ -182,7 +182,7 @@ async function updateSchedule(
   }
 }
 
-/** Only what changes; null takes away the other of cron and runAt. */
+/** Only what changes; null removes the other one of cron and runAt. */
 function changedFields(deps: ChildDeps, known: ApiSchedule, input: ScheduleInput): Record<string, unknown> {
   const { body, description, enabled } = input;
   return {
@@ -198,7 +198,7 @@ function changedTiming(deps: ChildDeps, known: ApiSchedule, input: ScheduleInput
   if (input.cron === undefined && input.runAt === undefined) {
     const isWoken = input.enabled === true && !known.enabled;
     if (timezone === known.timezone && !isWoken) return {};
-    // A date that is stored stays the same moment in another zone.
+    // A stored date is the same moment in any other zone.
     const stored = storedTiming(deps, { cron: known.cron, runAt: knownDate(known), timezone });
     return timezone === known.timezone ? {} : stored;
   }
@@ -215,7 +215,7 @@ function knownDate({ runAt, timezone }: ApiSchedule): string | undefined {
   return date === undefined ? runAt : iso(date);
 }
 
-/** The result of run_schedule_now: one write. The clock's own runs go on as they would. */
+/** The result of run_schedule_now: one write. Scheduled ticks are not affected. */
 export async function runScheduleNow(deps: ChildDeps & StartDeps, caller: Caller, id: string, slug: string) {
   const agent = await findAgent(deps, caller, id);
   const schedule = await findSchedule(deps, agent, slug);

@@ -1,6 +1,6 @@
 /**
- * Pages of a conversation (get_session). Finished runs say how many messages they have, so that those
- * outside of the page cost no request; the others are read, newest first, until the page is full.
+ * Pages of a conversation (get_session). Finished runs state how many messages they have, so that those
+ * outside the page cost no request; the others are read, newest first, until the page is full.
  */
 
 /** Runs that are read at the same time. */

@@ -92,7 +92,7 @@ function latestFirst(sessions: readonly SessionRecord[]): SessionRecord[] {
   return sessions.toSorted((a, b) => compare(b.updatedAt, a.updatedAt) || compare(b.sessionId, a.sessionId));
 }
 
-/** A session of which nothing is in the cluster. */
+/** A session that is only in the archive. */
 function archivedRecord({ sessionId, runs, createdAt, updatedAt, first, last }: ArchivedSession): SessionRecord {
   return {
     sessionId,
@@ -151,7 +151,7 @@ export interface SessionMessage {
   runId: string;
   role: 'user' | 'agent';
   text: string;
-  /** Whether text is only the beginning. */
+  /** Whether `text` was cut. */
   truncated: boolean;
   at: string;
 }
@@ -238,7 +238,7 @@ function messageOf(runId: string, role: SessionMessage['role'], { text, at }: { 
   return { runId, role, text: cut, truncated: cut.length < text.length, at };
 }
 
-/** Never between the two halves of a character. */
+/** Never cuts a surrogate pair in two. */
 function cutCharacters(text: string): string {
   if (text.length <= MAX_SESSION_TEXT) return text;
   const cut = text.slice(0, MAX_SESSION_TEXT);

@@ -29,7 +29,7 @@ import { kubeCall } from '../kube-call.js';
 import { skillsOf, findSkill, slugNotFound } from '../agents/find-child.js';
 import { refuseGitOps } from '../../api/gitops.js';
 
-/** Writers of one skill at the same time: each takes the other's files into its own version and tries again. */
+/** Attempts when several callers write one skill at the same time: each merges the other's files into its version and retries. */
 const MAX_WRITE_ATTEMPTS = 5;
 /** etcd takes 1.5 MiB an object, escapes and metadata included. */
 const MAX_STORED_BYTES = 1_500_000;
@@ -141,7 +141,7 @@ export interface SkillInput {
   removeFiles?: readonly string[] | undefined;
 }
 
-/** Creates (no slug) or updates a skill; what is not passed stays. All of it is written at once, or nothing. */
+/** Creates (no slug) or updates a skill; what is not passed stays. Either everything is written at once, or nothing. */
 export async function upsertSkill(deps: ChildDeps, caller: Caller, id: string, input: SkillInput) {
   checkBody(input.body);
   const files = contentsOf(input);
@@ -188,7 +188,7 @@ function contentsOf({ files = [], removeFiles = [] }: SkillInput): Map<string, B
   return contents;
 }
 
-/** What a new skill must have, and its files; asked before the agent is looked up. */
+/** What a new skill must have, and its files; checked before the agent is looked up. */
 function specToCreate(input: CheckedInput) {
   const texts = textsToCreate('skill', ['name', 'description', 'body'], input);
   return { ...texts, ...packedFiles(new Map(), input, texts.body) };
@@ -234,7 +234,7 @@ function storable(spec: AgentSkill['spec']): AgentSkill['spec'] {
   throw new UserError('the skill is too large to be stored: make body or files smaller');
 }
 
-/** Replaces the version that was read; of two writers at once the second begins again from what the first wrote. */
+/** Replaces the version that was read; of two concurrent writers, the second starts again from what the first one wrote. */
 async function updateSkill(deps: ChildDeps, caller: Caller, agent: ApiAgent, input: CheckedInput & { slug: string }) {
   refuseGitOps(await findSkill(deps, agent, input.slug));
   for (let attempt = 1; ; attempt++) {

@@ -1,4 +1,4 @@
-/** Changing a template so that no change of anybody else is lost: new content first, then one patch of the version read. */
+/** Changes a template without losing anybody else's change: new content first, then one patch of the version that was read. */
 import { ANNOTATION_REQUESTED_BY } from '../../api/labels.js';
 import { AgentTemplates } from '../../api/v1alpha1/agent-template.js';
 import type { AgentTemplate } from '../../api/v1alpha1/agent-template.js';
@@ -36,7 +36,7 @@ type ChangeDeps = Pick<TemplateDeps, 'api' | 'clock' | 'barrier'>;
 
 /**
  * One GET, the parts, and one PATCH when `decide` returns a change; again after a conflict. Answers with the template when
- * every API pod has seen it. Contents that nothing points to any more are removed behind it.
+ * every API pod has seen it. Contents that nothing points to any more are removed afterwards.
  */
 export async function changeTemplate(
   deps: ChangeDeps,
@@ -95,7 +95,7 @@ async function apply(
   }
 }
 
-/** Publishing changes nothing of the draft. */
+/** Publishing does not change the draft. */
 function isEdit({ agents, spec }: TemplateChange): boolean {
   return agents !== undefined || ['name', 'description', 'category', 'tags'].some((field) => field in (spec ?? {}));
 }

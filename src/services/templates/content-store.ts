@@ -30,7 +30,7 @@ export type ContentRef = Pick<TemplateContent, 'content' | 'parts' | 'sha256'>;
 
 /** Inflated text: skills are stored compressed inside, so this is far above what 8 MiB hold. */
 const MAX_INFLATED_BYTES = 64 * 1024 * 1024;
-/** Twice what 50 agents with all their skills, schedules and triggers have. */
+/** Twice what 50 agents need with all their skills, schedules and triggers. */
 const MAX_VALUES = 300_000;
 const deflate = promisify(gzip);
 const inflate = promisify(gunzip);
@@ -38,7 +38,7 @@ const inflate = promisify(gunzip);
 /** A template without agents has no parts. */
 export const EMPTY_CONTENT: TemplateContent = { content: '', parts: 0, sha256: '', agents: 0 };
 
-/** The content is not there any more: the template points elsewhere by now. */
+/** The content no longer exists: the template points elsewhere by now. */
 export class ContentGoneError extends Error {
   override readonly name = 'ContentGoneError';
 }

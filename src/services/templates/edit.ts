@@ -240,7 +240,7 @@ function findSnapshot(agents: readonly AgentSnapshot[], id: string): AgentSnapsh
   );
 }
 
-/** The source has to be the agent that was captured, not a namesake. */
+/** The source has to be the agent that was captured, not another one of the same name. */
 async function recaptured(deps: TemplateDeps, caller: Caller, before: AgentSnapshot): Promise<AgentSnapshot> {
   const source = await findAgent(deps, caller, before.sourceAgentId).catch((error: unknown) => {
     if (error instanceof UserError) return undefined;

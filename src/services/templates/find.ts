@@ -17,7 +17,7 @@ import { compare } from '../../runtime/compare.js';
 
 export type TemplateDeps = AgentDeps & Pick<TriggerDeps, 'keyring'> & StartDeps;
 
-/** Spec 1.7: templates are for accounts with an expert sandbox; asked before anything else. */
+/** Spec 1.7: templates are for accounts with an expert sandbox; checked before anything else. */
 export function expectExpertSandbox({ caches }: Pick<ScopeDeps, 'caches'>, caller: Caller): void {
   if (caches.Workspace.get(caller.workspace)?.expertSandbox === true) return;
   throw new UserError(
@@ -61,7 +61,7 @@ async function readProjection(
   return live === undefined ? undefined : projectTemplate(live);
 }
 
-/** One GET; undefined when it is gone or going. */
+/** One GET; undefined when it is gone or being deleted. */
 export async function readTemplate(
   deps: Pick<ScopeDeps, 'api' | 'clock'>,
   { namespace, name }: { namespace: string; name: string },
@@ -72,7 +72,7 @@ export async function readTemplate(
   return live?.metadata.deletionTimestamp === undefined ? live : undefined;
 }
 
-/** One of the own workspace; a published one of another says so. */
+/** A template of the caller's workspace; for a published one of another workspace the error says so. */
 export async function findOwnTemplate(deps: ScopeDeps, caller: Caller, id: string): Promise<TemplateProjection> {
   const template = await findTemplate(deps, caller, id);
   if (template.workspace === caller.workspace) return template;

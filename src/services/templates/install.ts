@@ -1,4 +1,4 @@
-/** install_template: all agents or none; how that is kept stands in installation.ts. */
+/** install_template: all agents or none; installation.ts says how. */
 import type { Caller } from '../keys/key-check.js';
 import { chooseBox } from '../scope.js';
 import { currentKey } from '../triggers/triggers.js';

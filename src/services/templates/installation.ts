@@ -36,7 +36,7 @@ import { KUBE_CALL_MS, kubeCall } from '../kube-call.js';
 
 /** Installs of the same template at once in one workspace: the one that finds a handle taken starts over. */
 const MAX_ATTEMPTS = 5;
-/** Tries to take one object back: what is left over is the controller's business. */
+/** Attempts to take one object back; the controller removes what is left over. */
 const MAX_UNDO_ATTEMPTS = 3;
 /** No write is under way any more when the controller takes an install back: a child would be left without its agent. */
 const LAST_WRITE_MS = 2 * KUBE_CALL_MS;
@@ -58,7 +58,7 @@ export interface InstallTarget {
   template: InstalledTemplate;
 }
 
-/** Nobody knows whether the last write happened: nothing may be taken back any more. */
+/** It is unknown whether the last write happened, so nothing may be taken back any more. */
 class CommitUnclearError extends Error {
   override readonly name = 'CommitUnclearError';
 }
@@ -164,7 +164,7 @@ export class Installation {
     }
   }
 
-  /** Waits until every API pod has seen the objects, and at most 5 s for the controller's word on the slots. */
+  /** Waits until every API pod has seen the objects, and at most 5 s for the controller's decision about the slots. */
   async #seen(installed: readonly Installed[]): Promise<Installed[]> {
     const barriers = [...this.#last].map(([kind, resourceVersion]) =>
       this.deps.barrier.passed({ kind, resourceVersion }),
@@ -265,7 +265,7 @@ export class Installation {
       if (error instanceof UserError) throw error;
       throw new CommitUnclearError('the answer of the commit was lost', { cause });
     });
-    // It may be on its way still: only the controller, after the deadline, takes back what is not committed by then.
+    // It may still be on its way: only the controller takes back, after the deadline, what is not committed by then.
     if (installMarkOf(agent.metadata) !== undefined) {
       throw new CommitUnclearError('the commit was not seen', { cause });
     }

@@ -72,7 +72,7 @@ function nextVersion(deps: Pick<TemplateDeps, 'clock'>, spec: AgentTemplate['spe
   return { published: [...published, next].slice(-MAX_TEMPLATE_VERSIONS), listed: true };
 }
 
-/** The result of unpublish_template: other workspaces see it no more; what they installed stays. */
+/** The result of unpublish_template: other workspaces no longer see it; what they installed stays. */
 export async function unpublishTemplate(deps: TemplateDeps, caller: Caller, id: string) {
   const known = await findOwnTemplate(deps, caller, id);
   const template = await changeTemplate(deps, caller, known, ({ spec }) =>

@@ -59,7 +59,7 @@ export async function getTemplate(deps: ScopeDeps, caller: Caller, id: string, v
   };
 }
 
-/** The agents of a version; a draft that was replaced in this moment is a conflict that trying again solves. */
+/** The agents of a version; a draft that was replaced meanwhile is a conflict that a retry resolves. */
 export async function readVersion(deps: ScopeDeps, template: TemplateProjection, ref: ContentRef) {
   try {
     return await readContent(deps, template, ref);

@@ -55,7 +55,7 @@ export function createKeyringReader(deps: KeyringDeps): KeyringReader {
     async ensure(keyId) {
       if (keyId === undefined || keyring?.keys.has(keyId) === true) return;
       const now = deps.clock.monotonic();
-      // Also a call that may not cause a read waits for the one under way: that may bring its key.
+      // A call that may not start a read still waits for one in progress, which may bring its key.
       if (lastForced === undefined || now - lastForced >= UNKNOWN_ID_MS) {
         lastForced = now;
         forced = read();

@@ -1,6 +1,6 @@
 /**
  * The secret part of a trigger's URL: an HMAC over what the URL names, with a key that only the API pods read.
- * Nothing is stored that would let somebody who reads triggers build the URL, and a new nonce kills the old URL.
+ * Nothing is stored that would let somebody who reads triggers build the URL, and a new nonce invalidates the old URL.
  * See docs/architecture.md#trigger-tokens.
  */
 import { createSecretKey, hash, randomBytes, timingSafeEqual } from 'node:crypto';

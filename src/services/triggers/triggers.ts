@@ -24,7 +24,7 @@ import { refuseGitOps } from '../../api/gitops.js';
 export interface TriggerDeps extends ChildDeps {
   /** The keys; undefined until they have been read. */
   keyring(): Keyring | undefined;
-  /** `https://agents.example.com`, without a slash at the end. */
+  /** `https://agents.example.com`, without a trailing slash. */
   publicUrl: string;
 }
 
@@ -39,7 +39,7 @@ export function listTriggerSummaries(deps: Pick<ScopeDeps, 'caches'>, agent: Api
   }));
 }
 
-/** Exact: folded base + live runs, never a counter in the request path. */
+/** Exact: rolled-up base + live runs, never a counter in the request path. */
 function firesOf({ caches }: Pick<ScopeDeps, 'caches'>, trigger: ApiTrigger) {
   const live = caches.AgentRun.byIndex(BY_TRIGGER_UID, trigger.uid);
   const totals = totalsOf(trigger.folded, trigger.folding, live);
@@ -149,7 +149,7 @@ async function updateTrigger(
   refuseGitOps(known);
   const spec = changedFields(known, input);
   const disables = input.enabled === false;
-  // Whoever repeats a call that disables wants to be sure: the other pods may not have confirmed the first one.
+  // A repeated disabling call waits as well: the other pods may not have confirmed the first one.
   if (Object.keys(spec).length === 0 && !disables) return record(deps, agent, known);
   const { trigger, confirmed } = await patchTrigger(deps, caller, known, spec);
   return { ...record(deps, agent, trigger), ...(disables ? unconfirmedNote(confirmed) : {}) };
@@ -167,7 +167,7 @@ function changedFields(known: ApiTrigger, input: TriggerInput): Partial<AgentTri
   };
 }
 
-/** Replaces the secret of a trigger's URL; one write. Also for triggers under GitOps: a leaked URL must die at once. */
+/** Replaces the secret of a trigger's URL; one write. Also for triggers under GitOps: a leaked URL must stop working at once. */
 export async function rotateTriggerToken(deps: TriggerDeps, caller: Caller, id: string, slug: string) {
   const agent = await findAgent(deps, caller, id);
   const known = await findTrigger(deps, agent, slug);
@@ -176,7 +176,7 @@ export async function rotateTriggerToken(deps: TriggerDeps, caller: Caller, id: 
   return { slug: trigger.slug, url: urlOf(deps, agent, trigger), ...unconfirmedNote(confirmed) };
 }
 
-/** A revoking call that not every replica has confirmed says so. */
+/** The note of a revoking call that not every replica has confirmed. */
 export function unconfirmedNote(confirmed: boolean): { note?: string } {
   if (confirmed) return {};
   return {
@@ -184,7 +184,7 @@ export function unconfirmedNote(confirmed: boolean): { note?: string } {
   };
 }
 
-/** The result of delete_trigger: its URL answers like one that never was. */
+/** The result of delete_trigger: its URL answers like one that never existed. */
 export async function deleteTrigger(deps: TriggerDeps, caller: Caller, id: string, slug: string) {
   const agent = await findAgent(deps, caller, id);
   const known = await findTrigger(deps, agent, slug);

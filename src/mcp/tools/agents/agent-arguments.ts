@@ -49,7 +49,7 @@ export const agentUpdateFields = {
   selfImprovement: agentFields.selfImprovement.describe('Only those passed change.'),
 };
 
-/** The same fields in update_template_agent: what they mean stands in update_agent already. */
+/** The same fields in update_template_agent: update_agent describes them already. */
 export const templateAgentUpdateFields = Object.fromEntries(
   Object.entries(agentUpdateFields).map(([name, field]) => [name, field.describe('See update_agent.')]),
 ) as typeof agentUpdateFields;

@@ -4,7 +4,7 @@ import { expectExpertSandbox } from '../../../services/templates/find.js';
 import type { ToolCall } from '../../define-tool.js';
 import { idArgument } from '../common-arguments.js';
 
-/** Before the arguments are looked at. */
+/** Called before the arguments are checked. */
 export function templateGate({ caller, services }: ToolCall): void {
   expectExpertSandbox(services.scope, caller);
 }
