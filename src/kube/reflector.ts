@@ -214,7 +214,7 @@ export class Reflector<T extends KubeObject, P> {
     this.#silentWatches += 1;
     const relist = this.#silentWatches >= SILENT_WATCHES_BEFORE_RELIST;
     if (relist) this.#position = undefined;
-    this.#dependencies.log.warn({ resource, relist }, 'watch was silent past its bound, starting it again');
+    this.#dependencies.log.warn({ resource, relist }, 'watch was silent for too long, starting it again');
   }
 
   #restarted(reason: WatchRestartReason): void {

@@ -94,7 +94,7 @@ export interface Cache<P> {
 export interface Informer<P> extends Cache<P> {
   /** Resolves after the first full list. */
   readonly synced: Promise<void>;
-  /** False while the watch is silent past its bound or the list has not been read: readiness goes red. */
+  /** False while the watch has been silent for too long or the list has not been read: the readiness probe fails. */
   isHealthy(): boolean;
   /** Resolves true when the watch position is at or past `resourceVersion`, false when the signal fires first. */
   waitForResourceVersion(resourceVersion: string, signal: AbortSignal): Promise<boolean>;

@@ -1,6 +1,6 @@
 /**
- * Admission: what happens to a run that has no Job yet. If it was cancelled or its agent is gone, it ends here; if a place is
- * reserved for it, it gets its Job; otherwise its status says why it waits. run-queue.ts holds the queue and the reservations,
+ * Admission: what happens to a run that has no Job yet. If it was cancelled or its agent is gone, it ends here; if it has a
+ * reservation, it gets its Job; otherwise its status says why it waits. run-queue.ts holds the queue and the reservations,
  * limits-and-fairness.ts the rules by which they are made.
  */
 import type { ControllerRun } from '../../../projections/agent-run.js';

@@ -1,6 +1,6 @@
 /**
  * Gates: why none of the runs of an agent or Box may start, whatever the limits say. Read from the caches whenever the queue
- * hands out places.
+ * makes reservations.
  */
 import { isTrue } from '../../../api/conditions.js';
 import { installMarkOf } from '../../../api/installing.js';

@@ -1,5 +1,5 @@
 /**
- * The runs that wait and work, kept up to date from cache events, and the places that limits-and-fairness.ts gives them.
+ * The runs that wait and work, kept up to date from cache events, and the reservations that limits-and-fairness.ts makes.
  * In memory only: after a restart it is rebuilt from runs and Jobs. A reservation counts as a working run at once, before
  * the informer shows its Job, so that a lagging cache never lets more runs start than a limit allows.
  */
@@ -12,7 +12,7 @@ export interface QueuedRun extends WaitingRun {
   uid: string;
   /** Whether it holds a Job or a pod. */
   working: boolean;
-  /** Its parent waits for it: it needs no place, so that agents that call agents cannot block each other. */
+  /** Its parent waits for it: it counts towards no limit of running runs, so that agents that call agents cannot block each other. */
   exempt?: boolean;
 }
 
@@ -58,7 +58,7 @@ export class RunQueue {
   readonly #boxes = new Map<string, Map<string, AgentState>>();
   readonly #boxRunning = new Map<string, number>();
   readonly #busy = new Map<string, number>();
-  /** Runs that need no place, waiting or working. */
+  /** Runs that count towards no limit, waiting or working. */
   readonly #exempt = new Map<string, QueuedRun>();
   readonly #reservations = new Map<string, Reservation>();
   readonly #pauses = new Map<string, { gate: Gate; until: number }>();
@@ -90,7 +90,7 @@ export class RunQueue {
     return () => this.#listeners.delete(listener);
   }
 
-  /** Reserves the free places and returns the keys of the runs that got one now. */
+  /** Makes all reservations that the limits allow and returns the keys of the runs that got one now. */
   admitNext(): string[] {
     this.#dropExpired();
     const exempt = this.#admitExempt();
@@ -106,7 +106,7 @@ export class RunQueue {
     return [...exempt, ...result.admitted.map(({ key }) => key)];
   }
 
-  /** Whether a place is reserved for the run, whose Job is not seen yet. */
+  /** Whether the run has a reservation: it may have its Job, which the cache does not show yet. */
   hasReservation(key: string, uid: string): boolean {
     return this.#reservations.get(key)?.uid === uid;
   }
