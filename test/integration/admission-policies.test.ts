@@ -2,6 +2,14 @@
  * The admission policies of the chart on a real API server. The user here has every right in the namespace: what is
  * refused is refused by a policy, not by a missing role.
  */
+import { readFileSync } from 'node:fs';
+import { AgentSpec } from '../../src/api/v1alpha1/agent.js';
+import { APIKeyStatus } from '../../src/api/v1alpha1/api-key.js';
+import { buildJob } from '../../src/controllers/agent-run/admission/job.js';
+import { buildProbeJob } from '../../src/controllers/box/probe-job.js';
+import { desiredNamespace as namespaceOfBox } from '../../src/controllers/box/desired.js';
+import { desiredNamespace as namespaceOfWorkspace } from '../../src/controllers/workspace/desired.js';
+import { makeBox, makeRun, makeWorkspace } from '../builders/run-objects.js';
 import { findTools } from '../builders/kubectl.js';
 import type { CommandResult } from '../builders/kubectl.js';
 import { spawnApiServer } from '../builders/spawn-api-server.mjs';
@@ -73,6 +81,23 @@ describe('admission policies', () => {
   const asController = `--as=system:serviceaccount:${RELEASE}:boxwright-controller`;
   const asApi = `--as=system:serviceaccount:${RELEASE}:boxwright-api`;
 
+  const asGateway = `--as=system:serviceaccount:${RELEASE}:boxwright-gateway`;
+
+  /** The Box of the namespace that the tests work in. */
+  const ofPolicies = () => makeBox({}, 'policies');
+
+  function makeJob(name: string, more: object = {}) {
+    const run = makeRun(name, { metadata: { namespace: NAMESPACE } });
+    const settings = {
+      image: 'x',
+      imagePullPolicy: 'IfNotPresent',
+      gatewayIp: '10.96.0.7',
+      gatewayServerName: 'g',
+      gatewayCa: 'c',
+    };
+    return buildJob({ run, box: ofPolicies(), settings, ...more });
+  }
+
   function pod(name: string) {
     return {
       apiVersion: 'v1',
@@ -141,7 +166,8 @@ describe('admission policies', () => {
     await refused('belong to the control plane', ['create', 'job', 'evil', '--image=x']);
     await refused('holds runs only', ['create', 'deployment', 'evil', '--image=x']);
     await refused('holds runs only', ['create', 'cronjob', 'evil', '--image=x', '--schedule=* * * * *']);
-    await ok(['create', 'job', 'good', '--image=x', '-n', NAMESPACE, asController]);
+    const good = makeJob('good');
+    await ok(['create', '-f', '-', asController], JSON.stringify(good));
     await refused('belong to the control plane', [
       'patch',
       'job',
@@ -386,6 +412,83 @@ describe('admission policies', () => {
     await ok([...rotate(`"${'2'.repeat(32)}"`), '-n', NAMESPACE, asApi]);
   });
 
+  test('API pods write when a key was used, and nothing else of it', async () => {
+    const namespace = 'bw-ws-keys';
+    const labels = { 'boxwright.dev/workspace': 'keys' };
+    for (const object of [
+      { apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace, labels } },
+      { apiVersion: 'boxwright.dev/v1alpha1', kind: 'APIKey', metadata: { name: 'k', namespace }, spec: {} },
+    ]) {
+      await ok(['create', '-f', '-'], JSON.stringify(object));
+    }
+    const write = (status: object, as: string) =>
+      kubectl(
+        `patch apikey k -n ${namespace} --subresource=status --type=merge ${as} -p`
+          .split(' ')
+          .concat(JSON.stringify({ status })),
+      );
+    const hash = 'a'.repeat(64);
+    for (const first of [true, false]) {
+      const lastUsedAt = `2026-01-01T00:0${first ? 1 : 2}:00.000Z`;
+      expect(await write({ lastUsedAt }, asApi)).toMatchObject({ ok: true });
+      for (const forged of [{ hash: 'b'.repeat(64) }, { prefix: 'bw_evil' }, { secretName: 'mine' }]) {
+        expect(await write(forged, asApi)).toMatchObject({
+          ok: false,
+          stderr: expect.stringContaining('write status.lastUsedAt of an APIKey, and no other field'),
+        });
+      }
+      if (first)
+        expect(await write({ hash, prefix: 'bw_x', secretName: 'k' }, asController)).toMatchObject({ ok: true });
+    }
+    expect(await write({ hash: null }, asApi)).toMatchObject({ ok: false });
+  });
+
+  test('the gateway changes soul and MCP servers of an agent, notes who asked, and nothing else', async () => {
+    const agent = {
+      apiVersion: 'boxwright.dev/v1alpha1',
+      kind: 'Agent',
+      metadata: { name: 'self', namespace: NAMESPACE, labels: { team: 'a' }, annotations: { note: 'n' } },
+      spec: { name: 'Self', budget: [{ per: 'month', usd: '1' }] },
+    };
+    await ok(['create', '-f', '-'], JSON.stringify(agent));
+    const write = (body: object) =>
+      kubectl(['patch', 'agent', 'self', '-n', NAMESPACE, '--type=merge', asGateway, '-p', JSON.stringify(body)]);
+    const metadata = { annotations: { 'boxwright.dev/requested-by': 'run:r' } };
+    expect(await write({ metadata, spec: { soul: 'better' } })).toMatchObject({ ok: true });
+    expect(await write({ metadata, spec: { mcpServers: [{ name: 'm', url: 'https://mcp.example' }] } })).toMatchObject({
+      ok: true,
+    });
+    for (const forged of [
+      { spec: { budget: [] } },
+      { spec: { description: 'better' } },
+      { spec: { paused: true } },
+      { spec: { model: 'dear' } },
+      { metadata: { labels: { team: 'b' } } },
+      { metadata: { finalizers: ['x.example/hold'] } },
+      { metadata: { annotations: { note: 'm' } } },
+      { metadata: { annotations: { note: null } } },
+      { metadata: { annotations: { 'boxwright.dev/template': 'x' } } },
+    ]) {
+      const result = await write(forged);
+      expect({ forged, ...result }).toMatchObject({ ok: false, stderr: expect.stringContaining('the gateway') });
+    }
+  });
+
+  test('the policies name every field that API pods and gateway may not write', () => {
+    const chart = readFileSync('charts/boxwright/templates/admission.yaml', 'utf8');
+    const listed = [...chart.matchAll(/range \$field := list (.*?) }}/g)].map(([, list = '']) =>
+      [...list.matchAll(/"(\w+)"/g)].map(([, name = '']) => name).sort(),
+    );
+    const without = (fields: object, ...free: string[]) =>
+      Object.keys(fields)
+        .filter((field) => !free.includes(field))
+        .sort();
+    expect(listed.slice(0, 2)).toEqual([
+      without(APIKeyStatus.shape, 'lastUsedAt'),
+      without(AgentSpec.shape, 'soul', 'mcpServers'),
+    ]);
+  });
+
   describe('the controller, although its rights are cluster-wide,', () => {
     const binding = (namespace: string, role: string, subject: string, kind = 'ClusterRole') => ({
       apiVersion: 'rbac.authorization.k8s.io/v1',
@@ -442,8 +545,104 @@ describe('admission policies', () => {
         const result = await kubectl([...args, asController]);
         expect({ args, ...result }).toMatchObject({ args, ok: false, stderr: expect.stringContaining('bw-') });
       }
-      await ok(['create', 'namespace', 'bw-own', asController]);
+      const own = { ...ofPolicies(), metadata: { name: 'own', uid: 'u' } };
+      await ok(['create', '-f', '-', asController], JSON.stringify(namespaceOfBox(own)));
       await ok(['create', 'serviceaccount', 'boxwright-runner', '-n', 'bw-own', asController]);
+    });
+
+    test('makes the Jobs of runs and probes, and no others', async () => {
+      const withClaim = { claimName: 'files', hostUsers: false as const, previousRun: 'r' };
+      const settings = { image: 'x', imagePullPolicy: 'Never', targets: [] };
+      for (const job of [makeJob('ada-1'), makeJob('ada-2', withClaim), buildProbeJob(ofPolicies(), settings, 'd')]) {
+        expect(await create(job)).toMatchObject({ ok: true });
+      }
+      const ttl = ['patch', 'job', 'ada-1', '-n', NAMESPACE, '--type=merge', asController, '-p'];
+      await ok([...ttl, '{"spec":{"ttlSecondsAfterFinished":600}}']);
+      expect(await kubectl([...ttl, '{"metadata":{"labels":{"boxwright.dev/run":"other"}}}'])).toMatchObject({
+        ok: false,
+        stderr: expect.stringContaining('neither the pod nor the labels'),
+      });
+    });
+
+    type Forged = { metadata: object; spec: { template: { spec: object } } };
+    const job = () => structuredClone(makeJob('forged')) as unknown as Forged;
+    const withPod = (change: object) => {
+      const forged = job();
+      Object.assign(forged.spec.template.spec, change);
+      return forged;
+    };
+    const runner = () => (makeJob('forged').spec.template.spec as { containers: object[] }).containers[0];
+    const secret = { name: 'S', valueFrom: { secretKeyRef: { name: 's', key: 'k' } } };
+    const ofOtherBox = { ...makeJob('forged').metadata.labels, 'boxwright.dev/box': 'other' };
+    const other = [{ apiVersion: 'v1', kind: 'Pod', name: 'forged', uid: 'u', controller: true }];
+
+    test.each<[string, () => object, string]>([
+      ['another name', () => ({ ...job(), metadata: { ...job().metadata, name: 'else' } }), 'labels of its Box'],
+      ['another Box', () => ({ ...job(), metadata: { ...job().metadata, labels: ofOtherBox } }), 'labels of its Box'],
+      ['another owner', () => ({ ...job(), metadata: { ...job().metadata, ownerReferences: other } }), 'its AgentRun'],
+      ['no owner', () => ({ ...job(), metadata: { ...job().metadata, ownerReferences: [] } }), 'its AgentRun'],
+      ['two pods', () => ({ ...job(), spec: { ...job().spec, parallelism: 2, completions: 2 } }), 'one pod, once'],
+      ['repetition', () => ({ ...job(), spec: { ...job().spec, backoffLimit: 3 } }), 'one pod, once'],
+      ['another account', () => withPod({ serviceAccountName: 'robot' }), 'run as boxwright-runner'],
+      ['a token', () => withPod({ automountServiceAccountToken: true }), 'run as boxwright-runner'],
+      ['the network of the node', () => withPod({ hostNetwork: true }), 'run as boxwright-runner'],
+      [
+        'a Secret as volume',
+        () => withPod({ volumes: [{ name: 'v', secret: { secretName: 's' } }] }),
+        'run token only',
+      ],
+      ['a path of the node', () => withPod({ volumes: [{ name: 'v', hostPath: { path: '/' } }] }), 'run token only'],
+      ['a Secret as value', () => withPod({ containers: [{ ...runner(), env: [secret] }] }), 'no values from Secrets'],
+      [
+        'privileges',
+        () => withPod({ containers: [{ ...runner(), securityContext: { privileged: true } }] }),
+        'no privileges',
+      ],
+    ])('makes no Job with %s', async (_what, forge, message) => {
+      const withoutMounts = JSON.parse(
+        JSON.stringify(forge(), (key, value: unknown) => (key === 'volumeMounts' ? undefined : value)),
+      ) as object;
+      expect(await create(withoutMounts)).toMatchObject({ ok: false, stderr: expect.stringContaining(message) });
+    });
+
+    test('labels its namespaces as their names say, and lowers no Pod Security level', async () => {
+      const workspace = { ...makeWorkspace(), metadata: { name: 'own', uid: 'u' } };
+      await ok(['create', '-f', '-', asController], JSON.stringify(namespaceOfWorkspace(workspace)));
+      const label = (name: string, ...labels: string[]) =>
+        kubectl(['label', 'namespace', name, '--overwrite', ...labels, asController]);
+      const enforce = 'pod-security.kubernetes.io/enforce';
+      const refusals: [Promise<CommandResult>, string][] = [
+        [kubectl(['create', 'namespace', 'bw-bare', asController]), 'named after'],
+        [label('bw-ws-own', `${enforce}=privileged`), 'restricted and no other'],
+        [label('bw-ws-own', `${enforce}-`), 'restricted and no other'],
+        [label('bw-ws-own', `${enforce}-version=v1.0`), 'restricted and no other'],
+        [label('bw-ws-own', 'boxwright.dev/workspace=other'), 'named after'],
+        [label('bw-ws-own', 'boxwright.dev/workspace-'), 'named after'],
+        [label('bw-ws-own', 'boxwright.dev/box=own'), 'named after'],
+        [
+          kubectl(['annotate', 'namespace', 'bw-ws-own', 'boxwright.dev/adopt=own', asController]),
+          'allowed by administrators',
+        ],
+      ];
+      for (const [result, message] of refusals) {
+        expect(await result).toMatchObject({ ok: false, stderr: expect.stringContaining(message) });
+      }
+    });
+
+    test('repairs the namespace of an older version, and takes and leaves one that it may adopt', async () => {
+      const change = (name: string, metadata: object) =>
+        ok(['patch', 'namespace', name, '--type=merge', '-p', JSON.stringify({ metadata }), asController]);
+      for (const name of ['bw-ws-older', 'bw-taken']) await ok(['create', 'namespace', name]);
+      await ok(['label', 'namespace', 'bw-ws-older', 'boxwright.dev/workspace=older']);
+      await ok(['annotate', 'namespace', 'bw-taken', 'boxwright.dev/adopt=taken']);
+      await change('bw-ws-older', { annotations: { note: 'by an older controller' } });
+      await change('bw-ws-older', { labels: { 'pod-security.kubernetes.io/enforce': 'restricted' } });
+      const labels = { 'boxwright.dev/box': 'taken', 'pod-security.kubernetes.io/enforce': 'restricted' };
+      await change('bw-taken', { labels, annotations: { 'boxwright.dev/adopted-by-uid': 'u' } });
+      await change('bw-taken', {
+        labels: { 'boxwright.dev/box': null },
+        annotations: { 'boxwright.dev/adopted-by-uid': null },
+      });
     });
 
     test.each([
