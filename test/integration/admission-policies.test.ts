@@ -182,6 +182,13 @@ describe('admission policies', () => {
   test('a run pod cannot be changed, entered or debugged, but may be deleted and evicted', async () => {
     await refused('run pods cannot be changed', ['set', 'image', 'pod/run-pod', 'runner=evil']);
     await refused('run pods cannot be changed', ['label', 'pod', 'run-pod', 'boxwright.dev/run=other', '--overwrite']);
+    const owner = { apiVersion: 'batch/v1', kind: 'Job', name: 'other', uid: 'u' };
+    for (const metadata of [{ ownerReferences: [owner] }, { finalizers: ['x.example/hold'] }]) {
+      const patch = ['patch', 'pod', 'run-pod', '--type=merge', '--dry-run=server', '-p', JSON.stringify({ metadata })];
+      await refused('run pods cannot be changed', patch);
+      await ok([...patch, '-n', NAMESPACE, '--as=system:serviceaccount:kube-system:generic-garbage-collector']);
+    }
+    await ok(['annotate', 'pod', 'run-pod', 'cni.example/ip=10.0.0.1', '-n', NAMESPACE, '--as=mallory']);
     await refused('exec, attach, resize and debug containers are not allowed', ['exec', 'run-pod', '--', 'id']);
     await refused('exec, attach, resize and debug containers are not allowed', ['attach', 'run-pod']);
     await refused('exec, attach, resize and debug containers are not allowed', ['debug', 'run-pod', '--image=x']);
