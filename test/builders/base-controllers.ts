@@ -23,26 +23,7 @@ import { createLogger } from '../../src/observability/logger.js';
 import { systemClock } from '../../src/runtime/clock.js';
 import { Controller } from '../../src/runtime/controller.js';
 import type { TestApiServer } from './api-server.js';
-import { controllerMemoryInformer } from '../../src/projections/agent-memory.js';
-import { controllerScheduleInformer } from '../../src/projections/agent-schedule.js';
-import { controllerSkillInformer } from '../../src/projections/agent-skill.js';
-import { controllerTriggerInformer } from '../../src/projections/agent-trigger.js';
-import { controllerAgentInformer } from '../../src/projections/agent.js';
-import { controllerApiKeyInformer } from '../../src/projections/api-key.js';
-import { controllerBoxInformer } from '../../src/projections/box.js';
-import { probeJobInformer } from '../../src/projections/job.js';
-import {
-  limitRangeInformer,
-  namespaceInformer,
-  networkPolicyInformer,
-  resourceQuotaInformer,
-  roleBindingInformer,
-  serviceAccountInformer,
-} from '../../src/projections/managed-objects.js';
-import { storageClassInformer } from '../../src/projections/storage-class.js';
-import { volumeClaimInformer } from '../../src/projections/volume-claim.js';
-import { controllerWorkspaceInformer } from '../../src/projections/workspace.js';
-import { controllerRunInformer } from '../../src/projections/agent-run.js';
+import { createControllerCaches } from '../../src/processes/controller-parts.js';
 
 export const RELEASE_NAMESPACE = 'boxwright-test';
 
@@ -68,26 +49,7 @@ export async function startBaseControllers(server: TestApiServer): Promise<Runni
     started.push(informer);
     return informer;
   };
-  const caches = {
-    workspaces: open(controllerWorkspaceInformer),
-    boxes: open(controllerBoxInformer),
-    agents: open(controllerAgentInformer),
-    triggers: open(controllerTriggerInformer),
-    schedules: open(controllerScheduleInformer),
-    skills: open(controllerSkillInformer),
-    memories: open(controllerMemoryInformer),
-    apiKeys: open(controllerApiKeyInformer),
-    runs: open(controllerRunInformer),
-    volumeClaims: open(volumeClaimInformer),
-    storageClasses: open(storageClassInformer),
-    namespaces: open(namespaceInformer),
-    serviceAccounts: open(serviceAccountInformer),
-    networkPolicies: open(networkPolicyInformer),
-    resourceQuotas: open(resourceQuotaInformer),
-    limitRanges: open(limitRangeInformer),
-    roleBindings: open(roleBindingInformer),
-    probeJobs: open(probeJobInformer),
-  };
+  const caches = createControllerCaches(open);
   const api = recordWrites(server.api, writes);
   const common = { api, clock: systemClock, log, caches };
   const installation = createInstallationController({
