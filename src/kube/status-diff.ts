@@ -1,5 +1,7 @@
 /** What to send when a status changes: a merge patch (RFC 7386). */
 import { isDeepStrictEqual } from 'node:util';
+import type { KubeObject, ResourceType } from '../api/meta.js';
+import type { KubeApi } from './types.js';
 
 /**
  * The merge patch from one status to another: only top-level fields that differ, null for removed ones. Fields of other
@@ -16,4 +18,21 @@ export function statusDiff(before: object | undefined, after: object | undefined
     if (value !== undefined && next.get(field) === undefined) patch[field] = null;
   }
   return patch;
+}
+
+/**
+ * Sends what a status changes, under the version of the object that was seen. Rejects with 409 when anybody wrote it since,
+ * and with 404 when it is gone.
+ */
+export function sendStatusDiff<T extends KubeObject>(
+  api: Pick<KubeApi, 'patch'>,
+  target: { type: ResourceType<T>; metadata: KubeObject['metadata'] },
+  diff: Record<string, unknown>,
+  signal?: AbortSignal,
+): Promise<T> {
+  const { namespace, name, resourceVersion } = target.metadata;
+  const ref = { name, ...(namespace === undefined ? {} : { namespace }) };
+  const body = { metadata: { resourceVersion }, status: diff };
+  const options = { type: 'merge', subresource: 'status', ...(signal === undefined ? {} : { signal }) } as const;
+  return api.patch(target.type, ref, body, options);
 }

@@ -9,7 +9,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { findCondition } from '../api/conditions.js';
 import { AgentRuns, type AgentRun, type RunBudget } from '../api/v1alpha1/agent-run.js';
 import { invalidStatusFields } from '../kube/errors.js';
-import { statusDiff } from '../kube/status-diff.js';
+import { sendStatusDiff, statusDiff } from '../kube/status-diff.js';
 import type { KubeApi } from '../kube/types.js';
 import type { Logger } from '../observability/logger.js';
 import { cutUtf8 } from '../runtime/text.js';
@@ -107,12 +107,8 @@ export class RunStatusWriter {
     }
   }
 
-  async #write(run: AgentRun, next: RunStatus, signal?: AbortSignal): Promise<AgentRun> {
-    const { namespace, name, resourceVersion } = run.metadata;
-    const ref = { name, ...(namespace === undefined ? {} : { namespace }) };
-    const body = { metadata: { resourceVersion }, status: statusDiff(run.status, next) };
-    const options = { type: 'merge', subresource: 'status', ...(signal === undefined ? {} : { signal }) } as const;
-    return await this.api.patch(AgentRuns, ref, body, options);
+  #write({ metadata, status }: AgentRun, next: RunStatus, signal?: AbortSignal): Promise<AgentRun> {
+    return sendStatusDiff(this.api, { type: AgentRuns, metadata }, statusDiff(status, next), signal);
   }
 }
 

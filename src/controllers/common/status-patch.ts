@@ -1,9 +1,8 @@
 /** Writing the status of a custom resource without touching what others own in it. */
 import type { Resource, ResourceType } from '../../api/meta.js';
 import { isNotFound } from '../../kube/errors.js';
-import { statusDiff } from '../../kube/status-diff.js';
+import { sendStatusDiff, statusDiff } from '../../kube/status-diff.js';
 import type { KubeApi } from '../../kube/types.js';
-import { refOf } from './finalizer.js';
 
 /**
  * Patches what changed; the draft's resourceVersion is the precondition (409 when somebody was faster). An object that is
@@ -17,10 +16,8 @@ export async function patchStatus<S extends object, T extends Resource<unknown, 
   const { metadata } = change.draft;
   const status = statusDiff(change.before.status, change.draft.status);
   if (Object.keys(status).length === 0) return metadata;
-  const ref = refOf(metadata);
-  const body = { metadata: { resourceVersion: metadata.resourceVersion }, status };
   try {
-    return (await api.patch(change.type, ref, body, { type: 'merge', subresource: 'status', signal })).metadata;
+    return (await sendStatusDiff(api, { type: change.type, metadata }, status, signal)).metadata;
   } catch (error) {
     if (!isNotFound(error)) throw error; // it is gone, and the cache does not know yet
     return metadata;
