@@ -4,6 +4,7 @@ import { API_VERSION } from '../../src/api/define-resource.js';
 import type { ObjectMeta } from '../../src/api/meta.js';
 import type { AgentRun } from '../../src/api/v1alpha1/agent-run.js';
 import { AgentSpec } from '../../src/api/v1alpha1/agent.js';
+import type { AgentTrigger } from '../../src/api/v1alpha1/agent-trigger.js';
 import type { Agent } from '../../src/api/v1alpha1/agent.js';
 import { BoxSpec } from '../../src/api/v1alpha1/box.js';
 import type { Box } from '../../src/api/v1alpha1/box.js';
@@ -48,6 +49,16 @@ export interface RunParts {
   metadata?: Partial<ObjectMeta>;
   spec?: Partial<AgentRun['spec']>;
   status?: Partial<NonNullable<AgentRun['status']>>;
+}
+
+/** The trigger `push` of the agent `ada`. */
+export function makeTrigger(): AgentTrigger {
+  return {
+    apiVersion: API_VERSION,
+    kind: 'AgentTrigger',
+    metadata: { name: 'ada.push', namespace: NAMESPACE, uid: 'uid-trigger' },
+    spec: { agent: 'ada', name: 'push', description: '', body: 'go', methods: ['POST'], enabled: true },
+  };
 }
 
 /** A run as the API makes it: finalizer, agent UID and acceptance are there. */

@@ -1,5 +1,4 @@
 import { FINALIZER_ROLL_UP } from '../../api/labels.js';
-import { API_VERSION } from '../../api/define-resource.js';
 import { AgentRuns } from '../../api/v1alpha1/agent-run.js';
 import { AgentTriggers } from '../../api/v1alpha1/agent-trigger.js';
 import { Agents } from '../../api/v1alpha1/agent.js';
@@ -7,7 +6,14 @@ import { Boxes } from '../../api/v1alpha1/box.js';
 import { Workspaces } from '../../api/v1alpha1/workspace.js';
 import { FakeClock } from '../../../test/builders/fake-clock.js';
 import { RecordingApi } from '../../../test/builders/recording-api.js';
-import { NAMESPACE, makeAgent, makeBox, makeRun, makeWorkspace } from '../../../test/builders/run-objects.js';
+import {
+  NAMESPACE,
+  makeAgent,
+  makeBox,
+  makeRun,
+  makeTrigger,
+  makeWorkspace,
+} from '../../../test/builders/run-objects.js';
 import { PartDriver } from '../../../test/builders/run-world.js';
 import { createTotalsController } from './controller.js';
 import { controllerTriggerInformer } from '../../projections/agent-trigger.js';
@@ -37,12 +43,7 @@ function setUp() {
   api.seed(Workspaces, makeWorkspace());
   api.seed(Boxes, makeBox());
   api.seed(Agents, makeAgent());
-  api.seed(AgentTriggers, {
-    apiVersion: API_VERSION,
-    kind: 'AgentTrigger',
-    metadata: { name: 'ada.push', namespace: NAMESPACE, uid: 'uid-trigger' },
-    spec: { agent: 'ada', name: 'push', description: '', body: 'go', methods: ['POST'], enabled: true },
-  });
+  api.seed(AgentTriggers, makeTrigger());
   const pass = async (seconds: number) => {
     await clock.advance(seconds * 1000);
     while (await driver.runDue());

@@ -11,14 +11,20 @@ import { Agents } from '../../api/v1alpha1/agent.js';
 import { Boxes } from '../../api/v1alpha1/box.js';
 import { Workspaces } from '../../api/v1alpha1/workspace.js';
 import { FINALIZER_ROLL_UP } from '../../api/labels.js';
-import { API_VERSION } from '../../api/define-resource.js';
 import { objectKey } from '../../api/meta.js';
 import type { KubeObject, ResourceType } from '../../api/meta.js';
 import { KubeApiError, isConflict, isNotFound } from '../../kube/errors.js';
 import { isCounted, isReleased, totalsOf } from '../../run/usage/totals.js';
 import { FoldedTotals } from '../../api/v1alpha1/common.js';
 import { RecordingApi } from '../../../test/builders/recording-api.js';
-import { NAMESPACE, makeAgent, makeBox, makeRun, makeWorkspace } from '../../../test/builders/run-objects.js';
+import {
+  NAMESPACE,
+  makeAgent,
+  makeBox,
+  makeRun,
+  makeTrigger,
+  makeWorkspace,
+} from '../../../test/builders/run-objects.js';
 import { systemClock } from '../../runtime/clock.js';
 import { RunWriter } from '../agent-run/run-writer.js';
 import { RollUp, countedRun, ownersOf } from './roll-up.js';
@@ -43,12 +49,7 @@ function seedOwners(api: RecordingApi): void {
   api.seed(Workspaces, makeWorkspace());
   api.seed(Boxes, makeBox());
   api.seed(Agents, makeAgent());
-  api.seed(AgentTriggers, {
-    apiVersion: API_VERSION,
-    kind: 'AgentTrigger',
-    metadata: { name: 'ada.push', namespace: NAMESPACE, uid: 'uid-trigger' },
-    spec: { agent: 'ada', name: 'push', description: '', body: 'go', methods: ['POST'], enabled: true },
-  });
+  api.seed(AgentTriggers, makeTrigger());
 }
 
 const OWNERS: [ResourceType<KubeObject & { status?: { folded?: unknown; folding?: string[] | undefined } }>, string][] =
