@@ -74,6 +74,8 @@ export class RecordingApi implements KubeApi {
   readonly #clock: Clock;
   readonly #failures: Failure[] = [];
   readonly #followers: Follower[] = [];
+  /** Plural of a kind -> changes that informers have not been told. */
+  readonly #delayed = new Map<string, (() => void)[]>();
   #version = 1000;
   #uids = 0;
 
@@ -115,7 +117,17 @@ export class RecordingApi implements KubeApi {
     this.reads.length = 0;
   }
 
-  /** An informer that follows this store at once; its objects are frozen. */
+  /** Informers learn of changes of this kind only when the returned function is called, as from a slow watch. */
+  delayWatch(type: ResourceType): () => void {
+    const delayed: (() => void)[] = [];
+    this.#delayed.set(type.plural, delayed);
+    return () => {
+      this.#delayed.delete(type.plural);
+      for (const tell of delayed) tell();
+    };
+  }
+
+  /** An informer that follows this store at once, but for {@link delayWatch}; its objects are frozen. */
   informer<T extends KubeObject, P>(options: InformerOptions<T, P>): Informer<P> {
     const cache = new ObjectCache<P>({
       ...(options.indexes === undefined ? {} : { indexes: options.indexes }),
@@ -313,15 +325,24 @@ export class RecordingApi implements KubeApi {
     this.#version += 1;
     const stored = { ...object, metadata: { ...object.metadata, resourceVersion: String(this.#version) } };
     this.#objects.set(storeKey(type, objectKey(stored.metadata)), stored);
-    for (const follower of this.#followers) if (follower.resource === type.plural) follower.changed(stored);
+    this.#tell(type, (follower) => follower.changed(stored));
     return stored;
   }
 
   #remove(type: ResourceType, object: StoredObject): StoredObject {
     this.#version += 1;
     this.#objects.delete(storeKey(type, objectKey(object.metadata)));
-    for (const follower of this.#followers) if (follower.resource === type.plural) follower.removed(object);
+    this.#tell(type, (follower) => follower.removed(object));
     return object;
+  }
+
+  #tell({ plural }: ResourceType, event: (follower: Follower) => void): void {
+    const tell = () => {
+      for (const follower of this.#followers) if (follower.resource === plural) event(follower);
+    };
+    const delayed = this.#delayed.get(plural);
+    if (delayed === undefined) tell();
+    else delayed.push(tell);
   }
 
   #complete(type: ResourceType, object: StoredObject): StoredObject {

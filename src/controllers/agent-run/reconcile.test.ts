@@ -73,6 +73,35 @@ describe('a short run of the API', () => {
   });
 });
 
+describe('a look while the cache does not show the own write yet', () => {
+  /** Looks at a run again before the watch has told of the write of the first look, and once more afterwards. */
+  async function looks(world: RunWorld, name: string): Promise<string[]> {
+    const tell = world.api.delayWatch(AgentRuns);
+    const { signal } = new AbortController();
+    const look = () => world.controllers.runs.reconcile(`${NAMESPACE}/${name}`, signal);
+    await look();
+    expect(await look()).toEqual({ requeueAfterMs: 2_000 });
+    tell();
+    await world.settle();
+    return world.writes();
+  }
+
+  it('does not say again why the run waits', async () => {
+    const world = new RunWorld({ box: makeBox({ maxRunning: 1 }) });
+    await working(world);
+    world.api.seed(AgentRuns, makeRun('ada-2'));
+    expect(await looks(world, 'ada-2')).toEqual(['patch agentruns/status ada-2']);
+  });
+
+  it('does not end the run again', async () => {
+    const world = new RunWorld({ box: makeBox({ maxRunning: 1 }) });
+    await working(world);
+    world.api.seed(AgentRuns, makeRun('ada-2', { spec: { cancelRequested: true } }));
+    expect(await looks(world, 'ada-2')).toEqual(['patch agentruns/status ada-2']);
+    expect(world.run('ada-2').status?.phase).toBe('cancelled');
+  });
+});
+
 /** A world with a run whose first Jobs the API server refuses. */
 function worldWithRefusal(error: Error, { run = makeRun(), times = 1 } = {}): RunWorld {
   const world = new RunWorld();

@@ -21,6 +21,7 @@ import { Admission } from './admission/admit.js';
 import { queuedRunOf } from './admission/queued-run.js';
 import type { RunQueue } from './admission/run-queue.js';
 import type { RunDependencies } from './dependencies.js';
+import { CACHE_LAG_MS } from './live-uid.js';
 import { Supervisor } from './execution/supervise.js';
 import { gather } from './run-state.js';
 import type { RunState } from './run-state.js';
@@ -58,7 +59,12 @@ export class RunReconciler {
       this.#admission.forget(key);
       this.#supervisor.forget(key);
     }
-    if (state === undefined) return this.#settler.forget(key);
+    if (state === undefined) {
+      this.#writer.own.forget(key);
+      return this.#settler.forget(key);
+    }
+    // The watch event of the write wakes this run again.
+    if (this.#writer.own.hasReplaced(state.run.metadata)) return { requeueAfterMs: CACHE_LAG_MS };
     if (isTerminal(state.run)) return await this.#settler.settle(state, signal);
     if (isDeleted(state)) return await this.#writer.finish(state.run, outcomeOfDeletion(state), signal);
     if (hasBegun(state)) return await this.#supervisor.supervise(state, signal);

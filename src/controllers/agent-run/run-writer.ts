@@ -17,9 +17,12 @@ import { TTL_SECONDS_AFTER_FINISHED } from './admission/job.js';
 import type { ControllerRun } from '../../projections/agent-run.js';
 import type { ControllerJob } from '../../projections/job.js';
 import { isCounted } from '../../run/usage/totals.js';
+import { OwnWrites } from './own-writes.js';
 
 export class RunWriter {
   readonly #status: RunStatusWriter;
+  /** Writes that the cache may not show yet. */
+  readonly own = new OwnWrites();
 
   constructor(
     private readonly api: Pick<KubeApi, 'patch' | 'delete'>,
@@ -68,6 +71,7 @@ export class RunWriter {
     const { resourceVersion, finalizers = [] } = run.metadata;
     const body = { metadata: { resourceVersion, finalizers: [...finalizers, FINALIZER_ROLL_UP] } };
     const held = await this.api.patch(AgentRuns, refOf(run.metadata), body, { type: 'merge', signal });
+    this.own.noted(run.metadata, held.metadata);
     return { ...run, metadata: held.metadata };
   }
 
@@ -76,7 +80,8 @@ export class RunWriter {
     const { resourceVersion, finalizers = [] } = run.metadata;
     const body = { metadata: { resourceVersion, finalizers: finalizers.filter((name) => name !== FINALIZER_ROLL_UP) } };
     try {
-      await this.api.patch(AgentRuns, refOf(run.metadata), body, { type: 'merge', signal });
+      const released = await this.api.patch(AgentRuns, refOf(run.metadata), body, { type: 'merge', signal });
+      this.own.noted(run.metadata, released.metadata);
     } catch (error) {
       if (!isNotFound(error)) throw error;
     }
@@ -100,6 +105,7 @@ export class RunWriter {
   async #happened(run: ControllerRun, event: StatusEvent, signal: AbortSignal): Promise<ControllerRun> {
     const written = await orUndefined(this.#status.apply(run, event, signal));
     if (written?.status === undefined) return run;
+    this.own.noted(run.metadata, written.metadata);
     return { ...run, metadata: written.metadata, status: written.status };
   }
 }
