@@ -1,5 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import * as fc from 'fast-check';
+import { packedFiles } from '../../test/builders/skill-files.js';
+import { turnsDuring } from '../../test/builders/turns.js';
 import {
   DamagedArchiveError,
   PAGE_CHARACTERS,
@@ -13,35 +15,42 @@ import { hasFrontMatter } from './skill-md.js';
 import { folderAndFile, skillPathProblem } from './skill-path.js';
 
 describe('the archive', () => {
-  test('gives back what was packed, whatever it is', () => {
-    fc.assert(
-      fc.property(fc.dictionary(fc.string({ minLength: 1 }), fc.uint8Array({ maxLength: 300 })), (contents) => {
-        const files = new Map(Object.entries(contents).map(([path, bytes]) => [path, Buffer.from(bytes)]));
-        const unpacked = unpackFiles(packFiles(files));
-        expect(Object.fromEntries(unpacked)).toEqual(Object.fromEntries(files));
-      }),
+  test('gives back what was packed, whatever it is', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.dictionary(fc.string({ minLength: 1 }), fc.uint8Array({ maxLength: 300 })),
+        async (contents) => {
+          const files = new Map(Object.entries(contents).map(([path, bytes]) => [path, Buffer.from(bytes)]));
+          const unpacked = unpackFiles(await packFiles(files));
+          expect(Object.fromEntries(unpacked)).toEqual(Object.fromEntries(files));
+        },
+      ),
       { numRuns: 100 },
     );
   });
 
-  test('of no file is no archive', () => {
-    expect(packFiles(new Map())).toEqual({ files: [] });
+  test('of no file is no archive', async () => {
+    expect(await packFiles(new Map())).toEqual({ files: [] });
     expect(unpackFiles({ files: [] }).size).toBe(0);
   });
 
-  test('has an index in order of the paths, and equal files give equal archives', () => {
+  test('has an index in order of the paths, and equal files give equal archives', async () => {
     const [a, b] = [Buffer.from('text'), Buffer.from([0, 1, 2])];
-    const stored = packFiles(new Map([['z.txt', a], ['a/b.bin', b]])); // prettier-ignore
+    const stored = await packFiles(new Map([['z.txt', a], ['a/b.bin', b]])); // prettier-ignore
     expect(stored.files).toEqual([
       { path: 'a/b.bin', bytes: 3, encoding: 'base64' },
       { path: 'z.txt', bytes: 4, encoding: 'utf8' },
     ]);
-    expect(packFiles(new Map([['a/b.bin', b], ['z.txt', a]]))).toEqual(stored); // prettier-ignore
+    expect(await packFiles(new Map([['a/b.bin', b], ['z.txt', a]]))).toEqual(stored); // prettier-ignore
   });
 
-  test('of 1 MiB that cannot be compressed fits into the field', () => {
+  test('of 1 MiB that cannot be compressed fits into the field', async () => {
     const files = new Map(Array.from({ length: 4 }, (_, n) => [`${n}`, randomBytes(256 * 1024)]));
-    expect(packFiles(files).archive?.length).toBeLessThanOrEqual(1_450_000);
+    expect((await packFiles(files)).archive?.length).toBeLessThanOrEqual(1_450_000);
+  });
+
+  test('is made while others are served', async () => {
+    expect(await turnsDuring(() => packFiles(new Map([['a', Buffer.alloc(1000)]])))).toBeGreaterThan(0);
   });
 
   test.each([
@@ -49,9 +58,12 @@ describe('the archive', () => {
     ['is missing', { files: [{ path: 'a', bytes: 1, encoding: 'utf8' as const }] }],
     [
       'is shorter than its index',
-      { ...packFiles(new Map([['a', Buffer.from('x')]])), files: [{ path: 'a', bytes: 2, encoding: 'utf8' as const }] },
+      {
+        ...packedFiles(new Map([['a', Buffer.from('x')]])),
+        files: [{ path: 'a', bytes: 2, encoding: 'utf8' as const }],
+      },
     ],
-    ['inflates to more than a skill has', packFiles(new Map([['a', Buffer.alloc(1024 * 1024 + 1)]]))],
+    ['inflates to more than a skill has', packedFiles(new Map([['a', Buffer.alloc(1024 * 1024 + 1)]]))],
   ])('that %s is damaged', (_what, stored) => {
     expect(() => unpackFiles(stored)).toThrow(DamagedArchiveError);
   });

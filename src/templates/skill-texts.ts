@@ -22,7 +22,7 @@ export function skillTexts(stored: StoredFiles): SkillText[] {
 }
 
 /** The files with the texts changed that are no code; as they are when the change does not fit into the limits. */
-export function mapSkillTexts<S extends StoredFiles>(stored: S, change: (text: string) => string): S {
+export async function mapSkillTexts<S extends StoredFiles>(stored: S, change: (text: string) => string): Promise<S> {
   const texts = skillTexts(stored).filter(({ code }) => !code);
   const changed = texts.flatMap(({ path, text }) => {
     const next = change(text);
@@ -32,7 +32,7 @@ export function mapSkillTexts<S extends StoredFiles>(stored: S, change: (text: s
   const files = new Map([...filesOf(stored), ...changed]);
   const sizes = [...files.values()].map(({ length }) => length);
   const fits = Math.max(...sizes) <= MAX_SKILL_FILE_BYTES && sizes.reduce((a, b) => a + b, 0) <= MAX_SKILL_BYTES;
-  return fits ? { ...stored, ...packFiles(files) } : stored;
+  return fits ? { ...stored, ...(await packFiles(files)) } : stored;
 }
 
 function filesOf(stored: StoredFiles): Map<string, Buffer> {

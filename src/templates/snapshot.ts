@@ -13,6 +13,7 @@ import type { AgentTrigger } from '../api/v1alpha1/agent-trigger.js';
 import { AgentSpec } from '../api/v1alpha1/agent.js';
 import type { Agent } from '../api/v1alpha1/agent.js';
 import { Name, listOf } from '../protocol/sizes.js';
+import { letOthersRun } from '../runtime/event-loop.js';
 import { mapSkillTexts, skillTexts } from './skill-texts.js';
 
 const SnapshotAgentSpec = AgentSpec.omit({ handle: true, paused: true });
@@ -87,8 +88,17 @@ export interface PlacedText {
   code?: boolean;
 }
 
-/** Every text that a person or model wrote. */
-export function textsOf(snapshot: AgentSnapshot): PlacedText[] {
+/** Every text that a person or model wrote. Files of skills are unpacked one skill at a time: together they may have gigabytes. */
+export function* textsOf(snapshot: AgentSnapshot): Generator<PlacedText> {
+  for (const text of shortTextsOf(snapshot)) if (text.text !== '') yield text;
+  for (const { slug, spec } of snapshot.skills) {
+    const at = `agents.${snapshot.id}.skills.${slug}.files`;
+    for (const file of skillTexts(spec)) if (file.text !== '') yield { ...file, path: `${at}.${file.path}` };
+  }
+}
+
+/** All but the files of skills. */
+function shortTextsOf(snapshot: AgentSnapshot): PlacedText[] {
   const at = `agents.${snapshot.id}`;
   const { spec } = snapshot;
   const children = (['skills', 'schedules', 'triggers'] as const).flatMap((kind) =>
@@ -102,9 +112,6 @@ export function textsOf(snapshot: AgentSnapshot): PlacedText[] {
     { path: `${at}.description`, text: spec.description },
     { path: `${at}.setup.prompt`, text: spec.setup?.prompt ?? '' },
     ...children,
-    ...snapshot.skills.flatMap(({ slug, spec: skill }) =>
-      skillTexts(skill).map((file) => ({ ...file, path: `${at}.skills.${slug}.files.${file.path}` })),
-    ),
     ...(spec.mcpServers ?? []).flatMap((server) => {
       const values = [...(server.headers ?? []), ...(server.env ?? [])].map(({ value }) => value);
       return [server.url ?? '', ...(server.args ?? []), ...values].map((text) => ({
@@ -112,11 +119,11 @@ export function textsOf(snapshot: AgentSnapshot): PlacedText[] {
         text,
       }));
     }),
-  ].filter(({ text }) => text !== '');
+  ];
 }
 
 /** The snapshot with every text changed that tells agents of each other: prompts, descriptions, and files of skills. */
-export function mapPrompts(snapshot: AgentSnapshot, change: (text: string) => string): AgentSnapshot {
+export async function mapPrompts(snapshot: AgentSnapshot, change: (text: string) => string): Promise<AgentSnapshot> {
   const { spec } = snapshot;
   const texts = <C extends { spec: { body: string; description: string } }>(child: C): C => ({
     ...child,
@@ -124,6 +131,11 @@ export function mapPrompts(snapshot: AgentSnapshot, change: (text: string) => st
   });
   const setup = spec.setup;
   const prompt = setup?.prompt;
+  const skills: AgentSnapshot['skills'] = [];
+  for (const skill of snapshot.skills.map(texts)) {
+    await letOthersRun();
+    skills.push({ ...skill, spec: await mapSkillTexts(skill.spec, change) });
+  }
   return {
     ...snapshot,
     spec: {
@@ -132,7 +144,7 @@ export function mapPrompts(snapshot: AgentSnapshot, change: (text: string) => st
       description: change(spec.description),
       ...(setup === undefined || prompt === undefined ? {} : { setup: { ...setup, prompt: change(prompt) } }),
     },
-    skills: snapshot.skills.map(texts).map((skill) => ({ ...skill, spec: mapSkillTexts(skill.spec, change) })),
+    skills,
     schedules: snapshot.schedules.map(texts),
     triggers: snapshot.triggers.map(texts),
   };

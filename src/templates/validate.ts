@@ -2,6 +2,7 @@
 import { referencesOf } from '../api/credentials.js';
 import { mentionsIn } from './mentions.js';
 import { secretIn } from './secret-text.js';
+import { STEP_BYTES, letOthersRun } from '../runtime/event-loop.js';
 import { textsOf } from './snapshot.js';
 import type { AgentSnapshot } from './snapshot.js';
 
@@ -31,8 +32,11 @@ export interface CheckResult {
   warnings: Finding[];
 }
 
-/** Pure; findings in the order of the agents. */
-export function checkTemplate(template: TemplateToCheck, context: CheckContext): CheckResult {
+/** Of a template full of faults; the rest is told once these are mended. */
+const MAX_PROBLEMS = 200;
+
+/** Findings in the order of the agents. Whatever the texts hold, others are served between two of them. */
+export async function checkTemplate(template: TemplateToCheck, context: CheckContext): Promise<CheckResult> {
   const { agents } = template;
   const handles = new Set(agents.map(({ handle }) => handle));
   const problems: Finding[] = [
@@ -42,16 +46,19 @@ export function checkTemplate(template: TemplateToCheck, context: CheckContext):
     ...(agents.length === 0
       ? [{ path: 'agents', message: 'the template has no agent: add one with add_template_agent' }]
       : []),
-    ...secretProblems([{ path: 'description', text: template.description }]),
-    ...agents.flatMap((agent) => agentProblems(agent, handles, context)),
+    ...secretProblems({ path: 'description', text: template.description }),
   ];
+  for (const agent of agents) {
+    problems.push(...settingProblems(agent, context), ...(await textProblems(agent, handles)));
+    if (problems.length > MAX_PROBLEMS) break;
+  }
+  const isCut = problems.splice(MAX_PROBLEMS).length > 0;
+  if (isCut) problems.push({ path: 'agents', message: 'there are more problems: mend these and check again' });
   return { problems, warnings: agents.flatMap((agent) => agentWarnings(agent, context)) };
 }
 
-function agentProblems(agent: AgentSnapshot, handles: ReadonlySet<string>, context: CheckContext): Finding[] {
-  const at = `agents.${agent.id}`;
-  const { setup, connectors } = agent.spec;
-  const texts = textsOf(agent);
+function settingProblems({ id, spec: { setup, connectors } }: AgentSnapshot, context: CheckContext): Finding[] {
+  const at = `agents.${id}`;
   return [
     ...(setup?.required === true && (setup.prompt ?? '').trim() === ''
       ? [{ path: `${at}.setup`, message: 'setup is required but has no prompt' }]
@@ -60,20 +67,33 @@ function agentProblems(agent: AgentSnapshot, handles: ReadonlySet<string>, conte
       const message = context.unknownConnector(slug);
       return message === undefined ? [] : [{ path: `${at}.connectors.${slug}`, message }];
     }),
-    ...texts.flatMap(({ path, text, code }) =>
-      (code === true ? [] : mentionsIn(text))
-        .filter((handle) => !handles.has(handle))
-        .map((handle) => ({ path, message: `@${handle} is no agent of this template: add that agent or remove it` })),
-    ),
-    ...secretProblems(texts),
   ];
 }
 
-function secretProblems(texts: readonly { path: string; text: string }[]): Finding[] {
-  return texts.flatMap(({ path, text }) => {
-    const what = secretIn(text);
-    return what === undefined ? [] : [{ path, message: `holds what looks like ${what}: remove it` }];
-  });
+/** Unknown mentions, then secrets; no more than can be told. */
+async function textProblems(agent: AgentSnapshot, handles: ReadonlySet<string>): Promise<Finding[]> {
+  const mentions: Finding[] = [];
+  const secrets: Finding[] = [];
+  let sinceOthersRan = 0;
+  for (const placed of textsOf(agent)) {
+    for (const handle of placed.code === true ? [] : mentionsIn(placed.text)) {
+      if (handles.has(handle) || mentions.length > MAX_PROBLEMS) continue;
+      const message = `@${handle} is no agent of this template: add that agent or remove it`;
+      mentions.push({ path: placed.path, message });
+    }
+    secrets.push(...secretProblems(placed));
+    if (mentions.length + secrets.length > MAX_PROBLEMS) break;
+    sinceOthersRan += placed.text.length;
+    if (sinceOthersRan < STEP_BYTES / 2) continue;
+    sinceOthersRan = 0;
+    await letOthersRun();
+  }
+  return [...mentions, ...secrets];
+}
+
+function secretProblems({ path, text }: { path: string; text: string }): Finding[] {
+  const what = secretIn(text);
+  return what === undefined ? [] : [{ path, message: `holds what looks like ${what}: remove it` }];
 }
 
 function agentWarnings(agent: AgentSnapshot, context: CheckContext): Finding[] {

@@ -51,7 +51,7 @@ import { createKeyCheck } from '../../src/services/keys/key-check.js';
 import { KeyedWaiter } from '../../src/kube/keyed-waiter.js';
 import { OwnRuns } from '../../src/run/start/own-runs.js';
 import type { Write } from '../../src/services/write-barrier.js';
-import { packFiles } from '../../src/skills/archive.js';
+import { packedFiles } from './skill-files.js';
 import { AgentSnapshot } from '../../src/templates/snapshot.js';
 import { FakeClock } from './fake-clock.js';
 import { RecordingApi } from './recording-api.js';
@@ -305,7 +305,7 @@ export class McpHarness {
         name: slug,
         description: `For ${slug}.`,
         body: '# How',
-        ...packFiles(new Map(files)),
+        ...packedFiles(new Map(files)),
         ...more.spec,
       },
     });

@@ -7,7 +7,8 @@ import { AgentSkills } from '../../src/api/v1alpha1/agent-skill.js';
 import { AgentTriggers } from '../../src/api/v1alpha1/agent-trigger.js';
 import { Agents } from '../../src/api/v1alpha1/agent.js';
 import { WorkspaceSpec, Workspaces } from '../../src/api/v1alpha1/workspace.js';
-import { packFiles, unpackFiles } from '../../src/skills/archive.js';
+import { unpackFiles } from '../../src/skills/archive.js';
+import { packedFiles } from '../builders/skill-files.js';
 import { TOOLS } from '../../src/mcp/registry.js';
 import { KEY, McpHarness, OTHER_KEY, templateAgent } from '../builders/mcp-harness.js';
 import { apiError } from '../builders/recording-api.js';
@@ -315,7 +316,7 @@ describe('validate and publish', () => {
           name: 's',
           description: 'd',
           body: 'b',
-          ...packFiles(new Map(Object.entries(files).map(([path, text]) => [path, Buffer.from(text)]))),
+          ...packedFiles(new Map(Object.entries(files).map(([path, text]) => [path, Buffer.from(text)]))),
         },
       },
     ],

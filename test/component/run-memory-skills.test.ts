@@ -3,7 +3,7 @@ import { AgentMemories } from '../../src/api/v1alpha1/agent-memory.js';
 import { AgentSkills } from '../../src/api/v1alpha1/agent-skill.js';
 import { AgentSpec, Agents } from '../../src/api/v1alpha1/agent.js';
 import { runPath } from '../../src/protocol/run.js';
-import { packFiles } from '../../src/skills/archive.js';
+import { packedFiles } from '../builders/skill-files.js';
 import { NAMESPACE, type RunPod } from '../builders/gateway-world.js';
 import { PodWorld } from '../builders/pod-world.js';
 import { temporaryDirectories } from '../builders/workspace.js';
@@ -211,7 +211,7 @@ describe('what the gateway refuses, whatever the runner offers', () => {
 
 describe('skills', () => {
   beforeEach(() => {
-    const files = packFiles(
+    const files = packedFiles(
       new Map([
         ['check.sh', Buffer.from('echo ok')],
         ['long.txt', Buffer.from('😀'.repeat(20_001))],

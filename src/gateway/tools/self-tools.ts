@@ -45,7 +45,7 @@ export class SelfTools {
 
   /** Creates a skill; one of that slug is never replaced. A repeated call finds the skill that it made. */
   async installSkill(input: GatewayToolInput<'install_skill'>, context: ToolContext): Promise<ToolAnswer> {
-    const skill = this.#newSkill(input, context);
+    const skill = await this.#newSkill(input, context);
     const { slug } = input;
     try {
       await this.#options.api.create(AgentSkills, skill);
@@ -59,12 +59,12 @@ export class SelfTools {
     return answer({ slug, note: 'You have it from your next run on.' });
   }
 
-  #newSkill(input: GatewayToolInput<'install_skill'>, context: ToolContext): AgentSkill {
+  async #newSkill(input: GatewayToolInput<'install_skill'>, context: ToolContext): Promise<AgentSkill> {
     const { slug, name, description, body } = input;
     const { namespace, agent, run, call } = context;
     if (hasFrontMatter(body)) throw new ToolRefusal('body must not begin with front matter: pass the text after it');
     const now = isoNow(this.#options.clock);
-    const stored = packFiles(contentsOf(input));
+    const stored = await packFiles(contentsOf(input));
     return {
       apiVersion: API_VERSION,
       kind: AgentSkills.kind,

@@ -146,7 +146,7 @@ export async function upsertSkill(deps: ChildDeps, caller: Caller, id: string, i
   checkBody(input.body);
   const files = contentsOf(input);
   if (input.slug === undefined) {
-    const spec = specToCreate({ ...input, contents: files });
+    const spec = await specToCreate({ ...input, contents: files });
     return createSkill(deps, caller, await findAgent(deps, caller, id), spec);
   }
   return updateSkill(deps, caller, await findAgent(deps, caller, id), { ...input, slug: input.slug, contents: files });
@@ -189,12 +189,14 @@ function contentsOf({ files = [], removeFiles = [] }: SkillInput): Map<string, B
 }
 
 /** What a new skill must have, and its files; checked before the agent is looked up. */
-function specToCreate(input: CheckedInput) {
+async function specToCreate(input: CheckedInput) {
   const texts = textsToCreate('skill', ['name', 'description', 'body'], input);
-  return { ...texts, ...packedFiles(new Map(), input, texts.body) };
+  return { ...texts, ...(await packedFiles(new Map(), input, texts.body)) };
 }
 
-async function createSkill(deps: ChildDeps, caller: Caller, agent: ApiAgent, given: ReturnType<typeof specToCreate>) {
+type NewSkill = Awaited<ReturnType<typeof specToCreate>>;
+
+async function createSkill(deps: ChildDeps, caller: Caller, agent: ApiAgent, given: NewSkill) {
   const slug = newSlug(deps, 'skill', given.name);
   const skill: AgentSkill = {
     ...newChild(deps, AgentSkills, caller, { agent, slug }),
@@ -204,7 +206,7 @@ async function createSkill(deps: ChildDeps, caller: Caller, agent: ApiAgent, giv
 }
 
 /** The files of a skill after the change. */
-function packedFiles(before: ReadonlyMap<string, Buffer>, input: CheckedInput, body: string) {
+async function packedFiles(before: ReadonlyMap<string, Buffer>, input: CheckedInput, body: string) {
   const files = new Map(before);
   for (const [index, path] of (input.removeFiles ?? []).entries()) {
     if (!files.delete(path)) throw new UserError(`argument "removeFiles.${index}": the skill has no such file`);
@@ -240,7 +242,7 @@ async function updateSkill(deps: ChildDeps, caller: Caller, agent: ApiAgent, inp
   for (let attempt = 1; ; attempt++) {
     const before = await readSkill(deps, agent, input.slug);
     refuseGitOps(projectApiSkill(before));
-    const spec = changedSpec(before, input);
+    const spec = await changedSpec(before, input);
     if (spec === undefined) return record(before);
     const annotations = { ...before.metadata.annotations, [ANNOTATION_REQUESTED_BY]: caller.keyPrefix };
     const skill = {
@@ -259,7 +261,7 @@ async function updateSkill(deps: ChildDeps, caller: Caller, agent: ApiAgent, inp
 }
 
 /** Undefined when nothing would change. */
-function changedSpec(before: AgentSkill, input: CheckedInput): AgentSkill['spec'] | undefined {
+async function changedSpec(before: AgentSkill, input: CheckedInput): Promise<AgentSkill['spec'] | undefined> {
   const { archive, ...kept } = before.spec;
   const name = input.name ?? kept.name;
   const description = input.description ?? kept.description;
@@ -267,7 +269,7 @@ function changedSpec(before: AgentSkill, input: CheckedInput): AgentSkill['spec'
   const hasFiles = input.contents.size > 0 || (input.removeFiles ?? []).length > 0;
   if (!hasFiles) checkLimits(filesOf(before), body);
   const stored = hasFiles
-    ? packedFiles(filesOf(before), input, body)
+    ? await packedFiles(filesOf(before), input, body)
     : { files: kept.files, ...(archive === undefined ? {} : { archive }) };
   const same =
     name === kept.name &&

@@ -19,6 +19,7 @@ import { controllerReference } from '../../kube/owner-references.js';
 import { ContentFile } from '../../templates/snapshot.js';
 import { parseJsonText } from '../../protocol/json-limits.js';
 import type { AgentSnapshot } from '../../templates/snapshot.js';
+import { afterStep } from '../../runtime/event-loop.js';
 import type { ScopeDeps } from '../scope.js';
 import { UserError } from '../../api/user-error.js';
 import { kubeCall } from '../kube-call.js';
@@ -28,7 +29,9 @@ type StoreDeps = Pick<ScopeDeps, 'api' | 'clock'>;
 /** Names a stored content of a template. */
 export type ContentRef = Pick<TemplateContent, 'content' | 'parts' | 'sha256'>;
 
-/** Inflated text: skills are stored compressed inside, so this is far above what 8 MiB hold. */
+/** Of the text of a content that is written: skills are stored compressed inside. */
+const MAX_TEXT_BYTES = 16 * 1024 * 1024;
+/** Of one that is read: older versions wrote larger ones. */
 const MAX_INFLATED_BYTES = 64 * 1024 * 1024;
 /** Twice what 50 agents need with all their skills, schedules and triggers. */
 const MAX_VALUES = 300_000;
@@ -54,7 +57,10 @@ export async function readContent(deps: StoreDeps, template: Place, ref: Content
   const parts = await Promise.all(partNames(template.name, ref).map((name) => readPart(deps, template, name)));
   const text = (await inflate(Buffer.concat(parts), { maxOutputLength: MAX_INFLATED_BYTES })).toString();
   if (sha256(text) !== ref.sha256) throw new Error(`content ${ref.content} of template ${template.name} is damaged`);
-  return ContentFile.parse(parseJsonText(text, { values: MAX_VALUES })).agents;
+  await afterStep(text.length);
+  const json = parseJsonText(text, { values: MAX_VALUES });
+  await afterStep(text.length);
+  return ContentFile.parse(json).agents;
 }
 
 async function readPart(deps: StoreDeps, { namespace }: Place, name: string): Promise<Buffer> {
@@ -75,6 +81,11 @@ export async function writeContent(
 ): Promise<TemplateContent> {
   if (agents.length === 0) return EMPTY_CONTENT;
   const text = JSON.stringify({ format: 1, agents });
+  if (Buffer.byteLength(text) > MAX_TEXT_BYTES) {
+    throw new UserError(
+      `the template would have more than ${MAX_TEXT_BYTES} bytes (16 MiB): make texts or skills of its agents smaller`,
+    );
+  }
   const packed = await deflate(text);
   if (packed.length > MAX_TEMPLATE_BYTES) {
     throw new UserError(

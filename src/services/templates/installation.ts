@@ -106,7 +106,7 @@ export class Installation {
     }
     const installed: Installed[] = [];
     for (const captured of snapshots) {
-      const snapshot = mapPrompts(captured, (text) => renameMentions(text, handles));
+      const snapshot = await mapPrompts(captured, (text) => renameMentions(text, handles));
       const agent = await this.#createAgent(snapshot, handles.get(captured.handle) ?? captured.handle);
       installed.push({ snapshot, agent });
     }

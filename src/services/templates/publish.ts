@@ -22,7 +22,8 @@ import { isoTime } from '../../api/time.js';
 export async function validateTemplate(deps: ScopeDeps, caller: Caller, id: string) {
   const template = await findOwnTemplate(deps, caller, id);
   const agents = await readVersion(deps, template, template.draft);
-  const { problems, warnings } = checkTemplate({ description: template.description, agents }, contextOf(deps, caller));
+  const check = { description: template.description, agents };
+  const { problems, warnings } = await checkTemplate(check, contextOf(deps, caller));
   return { templateId: templateIdOf(template), valid: problems.length === 0, problems, warnings };
 }
 
@@ -57,7 +58,7 @@ export async function publishTemplate(deps: TemplateDeps, caller: Caller, id: st
 
 async function expectValid(deps: TemplateDeps, caller: Caller, { spec, draft }: TemplateState): Promise<void> {
   const check = { description: spec.description, agents: await draft() };
-  const { problems } = checkTemplate(check, contextOf(deps, caller));
+  const { problems } = await checkTemplate(check, contextOf(deps, caller));
   if (problems.length === 0) return;
   const shown = problems.slice(0, 20).map(({ path, message }) => `${path}: ${message}`);
   const more = problems.length > shown.length ? `; and ${problems.length - shown.length} more` : '';

@@ -19,7 +19,7 @@ import { SHIPPED_CONNECTORS } from '../../../src/connectors/catalog.js';
 import { Namespaces } from '../../../src/kube/core-types.js';
 import { isAlreadyExists } from '../../../src/kube/errors.js';
 import type { KubeApi } from '../../../src/kube/types.js';
-import { packFiles } from '../../../src/skills/archive.js';
+import { packedFiles } from '../../builders/skill-files.js';
 import { createKeyring, runReadyApi } from '../../builders/api-process.js';
 import { startApiServer } from '../../builders/api-server.js';
 import { writeStatus } from '../../builders/write-status.js';
@@ -152,7 +152,7 @@ async function seedAgent(api: KubeApi, namespace: string): Promise<void> {
       name: SLUG,
       description: 'How to greet.',
       body: '# How',
-      ...packFiles(new Map([[SKILL_FILE, Buffer.from('Grüße')]])),
+      ...packedFiles(new Map([[SKILL_FILE, Buffer.from('Grüße')]])),
     },
   });
   await put(api, AgentMemories, { namespace, name: `${agent}-1` }, { spec: { agent, text: 'Ada likes tea.' } });
