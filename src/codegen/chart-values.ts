@@ -32,6 +32,9 @@ export const ChartValues = z.strictObject({
     allowedOrigins: z
       .array(z.string().regex(/^(null|[A-Za-z][A-Za-z0-9+.-]*:\/\/[^\s/,]*)$/))
       .describe('Origins of web pages that may call the MCP endpoint, besides that of publicUrl.'),
+    allowedHosts: z
+      .array(z.string().regex(/^[A-Za-z0-9_]([A-Za-z0-9._-]{0,251}[A-Za-z0-9])?$/))
+      .describe('Further host names by which the MCP endpoint may be called.'),
     trustedProxies: z
       .array(z.string().regex(/^[0-9a-fA-F.:]+\/\d{1,3}$/))
       .describe('Ranges of proxies whose X-Forwarded-For is believed.'),

@@ -1,6 +1,6 @@
 /**
  * Which web pages may call the MCP endpoint. A browser names the origin of the page with every POST, and no page can change
- * it, so this stops DNS rebinding. The Host header is not looked at: proxies rewrite it.
+ * it, so this stops DNS rebinding; src/mcp/hosts.ts is the second wall.
  */
 
 /** Origins of web pages: of http and https, and of pages that a browser does not trust with their own (`null`). */

@@ -1,5 +1,5 @@
 /**
- * `POST /api/mcp/account` (spec 4.1, 5, 7): the key first, then the Origin, before a byte of the body is read; then the raw
+ * `POST /api/mcp/account` (spec 4.1, 5, 7): the key first, then Origin and Host, before a byte of the body is read; then the raw
  * body with a cap; then one JSON answer. Stateless: no stream, no session id.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
@@ -27,6 +27,8 @@ export interface McpRouterDeps {
   dispatcher: Dispatcher;
   /** Whether a page of this origin may call the endpoint. */
   isOriginAllowed(origin: string): boolean;
+  /** Whether the endpoint may be called by this name. */
+  isHostAllowed(host: string): boolean;
   /** The memory budget of all bodies of the process. */
   bodies: BodyBudget;
   http: HttpMetrics;
@@ -68,8 +70,10 @@ async function answer(deps: McpRouterDeps, request: IncomingMessage, response: S
       if (request.headers.authorization === undefined) return sendUnauthorized(response, false);
       return deps.wrongKeys.tried(address, (close) => sendUnauthorized(response, close));
     }
-    const { origin } = request.headers;
-    if (origin !== undefined && !deps.isOriginAllowed(origin)) return sendForbidden(response);
+    const { origin, host } = request.headers;
+    if (origin !== undefined && !deps.isOriginAllowed(origin)) return sendForbidden(response, FOREIGN_ORIGIN);
+    // Without one it is no browser: HTTP/1.1 asks for it, and Node answers 400 itself.
+    if (host !== undefined && !deps.isHostAllowed(host)) return sendForbidden(response, FOREIGN_HOST);
     if (request.method !== 'POST') return sendMethodNotAllowed(response);
     await answerPost(deps, { ...caller, address }, request, response);
   } catch (error) {
@@ -149,10 +153,13 @@ function sendUnauthorized(response: ServerResponse, close: boolean): void {
     .end(UNAUTHORIZED);
 }
 
+const FOREIGN_ORIGIN =
+  'Forbidden: web pages of this Origin may not call; api.allowedOrigins of the chart lists those that may';
+const FOREIGN_HOST =
+  'Forbidden: the endpoint is not known by the name in the Host header; api.allowedHosts of the chart lists further names';
+
 /** MCP requires it against DNS rebinding. */
-function sendForbidden(response: ServerResponse): void {
-  const message =
-    'Forbidden: web pages of this Origin may not call; api.allowedOrigins of the chart lists those that may';
+function sendForbidden(response: ServerResponse, message: string): void {
   const body = errorBytes('null', INVALID_REQUEST, message);
   response.writeHead(403, { ...JSON_HEADERS, 'content-length': lengthOf(body) });
   for (const bytes of body) response.write(bytes);

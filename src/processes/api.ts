@@ -12,6 +12,7 @@ import { WrongKeys } from '../mcp/wrong-keys.js';
 import { callerAddressBehind } from '../net/caller-address.js';
 import { BodyBudget } from '../net/body-budget.js';
 import { allowedOrigins } from '../mcp/origins.js';
+import { allowedHosts } from '../mcp/hosts.js';
 import { createMcpRouter } from '../mcp/router.js';
 import { createToolServices } from '../mcp/tool-services.js';
 import { createHttpMetrics } from '../observability/metrics.js';
@@ -31,7 +32,8 @@ import { createKeyringReader } from '../services/triggers/keyring.js';
 import { OwnRuns } from '../run/start/own-runs.js';
 import { tokenMatches } from '../services/triggers/trigger-token.js';
 import { BARRIER_PATH, barrierRoute, createWriteBarrier, peerUrls } from '../services/write-barrier.js';
-import type { Write } from '../services/write-barrier.js';
+import { createBarrierSeal } from '../services/barrier-seal.js';
+import type { Question } from '../services/write-barrier.js';
 import { createWebhookMetrics } from '../webhook/metrics.js';
 import { createWebhookRouter } from '../webhook/router.js';
 import {
@@ -93,10 +95,12 @@ function createFollowers({ clock, log, api, config, informer }: Core) {
   const pods = informer(
     peerPodInformer(config.releaseNamespace, 'app.kubernetes.io/name=boxwright,app.kubernetes.io/component=api'),
   );
+  const keyring = createKeyringReader({ api, clock, log, namespace: config.releaseNamespace });
   return {
     caches,
     pods,
-    keyring: createKeyringReader({ api, clock, log, namespace: config.releaseNamespace }),
+    keyring,
+    seal: createBarrierSeal(keyring),
     keyUsage: createKeyUsage({ api, clock, log }),
     runWaiter: new KeyedWaiter(caches.AgentRun, clock),
     agentWaiter: new KeyedWaiter(caches.Agent, clock),
@@ -130,7 +134,7 @@ function background(name: string, run: (signal: AbortSignal) => Promise<void>): 
 
 /** Health, metrics and the other side of the write barrier. */
 function probes(core: Core, followers: Followers): Runnable {
-  const routes = { [BARRIER_PATH]: barrierRoute(byKind(followers), core.clock) };
+  const routes = { [BARRIER_PATH]: barrierRoute(byKind(followers), followers.seal, core.clock) };
   return internalServer({ ...core, port: core.config.internalPort, problems: () => problemsOf(followers), routes });
 }
 
@@ -189,6 +193,7 @@ function createPublicApp({ config, log, clock, registry, api, archive }: Core, f
     barrier: createWriteBarrier({
       informers: byKind(followers),
       peers: () => peerUrls(followers.pods, config.podUid),
+      seal: followers.seal,
       post: createPost(),
       clock,
     }),
@@ -217,9 +222,8 @@ function createPublicApp({ config, log, clock, registry, api, archive }: Core, f
     mcp: createMcpRouter({
       keys: createKeyCheck({ caches, api, clock, used: (key) => keyUsage.used(key) }),
       wrongKeys: new WrongKeys({ clock, log }),
-      callerAddress: callerAddressBehind(config.trustedProxies),
+      ...callersOf(config),
       dispatcher,
-      isOriginAllowed: allowedOrigins(config.publicUrl, config.allowedOrigins),
       bodies,
       http,
       log,
@@ -228,12 +232,22 @@ function createPublicApp({ config, log, clock, registry, api, archive }: Core, f
   });
 }
 
+/** From where and by which names the MCP endpoint may be called. */
+function callersOf({ publicUrl, trustedProxies, releaseNamespace, ...config }: ApiConfig) {
+  const service = { name: config.apiService, namespace: releaseNamespace };
+  return {
+    callerAddress: callerAddressBehind(trustedProxies),
+    isOriginAllowed: allowedOrigins(publicUrl, config.allowedOrigins),
+    isHostAllowed: allowedHosts({ publicUrl, service, listed: config.allowedHosts }),
+  };
+}
+
 /** POSTs between API pods over connections that are kept open. */
 function createPost() {
   const dispatcher = new HttpAgent({ connections: 16, keepAliveTimeout: 4_000 });
-  return async (url: string, write: Write, signal: AbortSignal): Promise<number> => {
-    const headers = { 'content-type': 'application/json' };
-    const answer = await request(url, { method: 'POST', headers, body: JSON.stringify(write), signal, dispatcher });
+  return async (url: string, question: Question, signal: AbortSignal): Promise<number> => {
+    const headers = { 'content-type': 'application/json', ...question.headers };
+    const answer = await request(url, { method: 'POST', headers, body: question.body, signal, dispatcher });
     await answer.body.dump();
     return answer.statusCode;
   };

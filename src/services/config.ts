@@ -9,23 +9,33 @@ import { API_PORT, INTERNAL_PORT } from '../protocol/pod.js';
 const port = (fallback: number, text: string) =>
   z.coerce.number().int().min(0).max(65_535).default(fallback).describe(text);
 
+/** Texts, separated by commas. */
+const list = z
+  .string()
+  .default('')
+  .transform((text) =>
+    text
+      .split(',')
+      .map((part) => part.trim())
+      .filter((part) => part !== ''),
+  );
+
 export const ApiConfig = z.object({
   publicUrl: z
     .url({ protocol: /^https?$/ })
     .transform((url) => url.replace(/(?<!\/)\/+$/, ''))
     .describe('Address under which clients reach the API, for example https://agents.example.com.'),
-  allowedOrigins: z
+  allowedOrigins: list.describe(
+    'Origins of web pages, separated by commas, that may call the MCP endpoint besides that of the public URL, for example http://localhost:6274.',
+  ),
+  allowedHosts: list.describe(
+    'Names, separated by commas, by which the MCP endpoint may be called besides that of the public URL, those of the Service, localhost and IP addresses.',
+  ),
+  apiService: z
     .string()
-    .default('')
-    .transform((text) =>
-      text
-        .split(',')
-        .map((part) => part.trim())
-        .filter((part) => part !== ''),
-    )
-    .describe(
-      'Origins of web pages, separated by commas, that may call the MCP endpoint besides that of the public URL, for example http://localhost:6274.',
-    ),
+    .min(1)
+    .default('boxwright-api')
+    .describe('Name of the Service of the API in the namespace of the installation.'),
   trustedProxies: cidrList.describe(
     'Address ranges of proxies in front of the API, separated by commas: their X-Forwarded-For says where a call came from.',
   ),

@@ -4,6 +4,17 @@ import { barrierRoute, createWriteBarrier, peerUrls } from './write-barrier.js';
 import { projectPeerPod } from '../projections/pod.js';
 import type { PeerPod } from '../projections/pod.js';
 
+/** Says of each text that it is its own seal; what counts a MAC is in barrier-seal.test.ts. */
+const seal = {
+  of: (text: string): string | undefined => `sealed ${text}`,
+  isGenuine: (mark: string | string[] | undefined, bytes: Buffer) =>
+    Promise.resolve(mark === `sealed ${String(bytes)}`),
+};
+const asked = (body: string, mark = `sealed ${body}`) => ({
+  headers: { 'x-boxwright-seal': mark },
+  body: Buffer.from(body),
+  signal: new AbortController().signal,
+});
 const WRITE = { kind: 'AgentTrigger', resourceVersion: '41' };
 
 /** An informer that is at a position, or gets there never. */
@@ -22,8 +33,10 @@ function setup(own: number, answers: Record<string, number | 'hangs' | 'refuses'
   const barrier = createWriteBarrier({
     informers: new Map([['AgentTrigger', at(own)]]),
     peers: () => Object.keys(answers),
-    post: (url, body, signal) => {
-      posted.push(`${url} ${JSON.stringify(body)}`);
+    seal,
+    post: (url, { body, headers }, signal) => {
+      posted.push(`${url} ${body}`);
+      expect(headers).toEqual({ 'x-boxwright-seal': `sealed ${body}` });
       const answer = answers[url.replace('/internal/v1/barrier', '')];
       if (answer === 'refuses') return Promise.reject(new Error('ECONNREFUSED'));
       if (typeof answer === 'number') return Promise.resolve(answer);
@@ -57,6 +70,19 @@ describe('the asking side', () => {
     await expect(passed).resolves.toBe(false);
   });
 
+  test('asks nobody and does not pass before it can seal a question', async () => {
+    const posted: string[] = [];
+    const barrier = createWriteBarrier({
+      informers: new Map([['AgentTrigger', at(41)]]),
+      peers: () => ['http://a:8081'],
+      seal: { ...seal, of: () => undefined },
+      post: (url) => Promise.resolve(posted.push(url) * 200),
+      clock: new FakeClock(),
+    });
+    await expect(barrier.passed(WRITE)).resolves.toBe(false);
+    expect(posted).toEqual([]);
+  });
+
   test('a kind without informer is never confirmed', async () => {
     const { barrier } = setup(41, {});
     await expect(barrier.passed({ kind: 'Secret', resourceVersion: '1' })).resolves.toBe(false);
@@ -78,14 +104,7 @@ describe('a deletion', () => {
       },
     };
     const clock = new FakeClock();
-    const ask = () =>
-      barrierRoute(
-        new Map([['AgentTrigger', informer]]),
-        clock,
-      )({
-        body: Buffer.from(JSON.stringify(gone)),
-        signal: new AbortController().signal,
-      });
+    const ask = () => barrierRoute(new Map([['AgentTrigger', informer]]), seal, clock)(asked(JSON.stringify(gone)));
     const change = (current?: object) => {
       for (const listener of listeners) listener({ key: 'bw-lab/a.b', ...(current === undefined ? {} : { current }) });
     };
@@ -106,6 +125,8 @@ describe('a deletion', () => {
   ])('is confirmed when the object %s', async (_what, next) => {
     const { ask, change, clock, listeners } = watching(trigger('u1'));
     const answer = ask();
+    // The seal is looked at first.
+    await clock.advance(0);
     change(trigger('u1'));
     change(next);
     await expect(answer).resolves.toEqual({ status: 200 });
@@ -123,18 +144,23 @@ describe('a deletion', () => {
 
 describe('the confirming side', () => {
   const route = (position: number, clock = new FakeClock()) =>
-    barrierRoute(new Map([['AgentTrigger', at(position)]]), clock);
-  const ask = (body: string) => ({ body: Buffer.from(body), signal: new AbortController().signal });
+    barrierRoute(new Map([['AgentTrigger', at(position)]]), seal, clock);
 
   test('200 when the watch is there', async () => {
-    await expect(route(41)(ask(JSON.stringify(WRITE)))).resolves.toEqual({ status: 200 });
+    await expect(route(41)(asked(JSON.stringify(WRITE)))).resolves.toEqual({ status: 200 });
   });
 
   test('504 when it is not there within 2 seconds', async () => {
     const clock = new FakeClock();
-    const answer = route(40, clock)(ask(JSON.stringify(WRITE)));
+    const answer = route(40, clock)(asked(JSON.stringify(WRITE)));
     await clock.advance(2_000);
     await expect(answer).resolves.toEqual({ status: 504 });
+  });
+
+  test('401 for whoever is no pod of ours, before anything is looked at or waited for', async () => {
+    const clock = new FakeClock();
+    await expect(route(40, clock)(asked(JSON.stringify(WRITE), 'forged'))).resolves.toMatchObject({ status: 401 });
+    expect(clock.pending).toBe(0);
   });
 
   test.each([
@@ -143,7 +169,7 @@ describe('the confirming side', () => {
     '{"kind":"Secret","resourceVersion":"1"}',
     '{"kind":"AgentTrigger","resourceVersion":"x"}',
     '{"kind":"constructor","resourceVersion":"1"}',
-  ])('400 for %s', async (body) => expect(await route(41)(ask(body))).toMatchObject({ status: 400 }));
+  ])('400 for %s', async (body) => expect(await route(41)(asked(body))).toMatchObject({ status: 400 }));
 });
 
 describe('peers', () => {

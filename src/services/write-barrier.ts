@@ -1,7 +1,7 @@
 /**
  * Before the answer to a write goes out, every API pod confirms that it sees the write: the next call of any client
  * sees it on every replica, and a rotated URL or a disabled trigger is refused everywhere. What a pod does not confirm within
- * {@link BARRIER_MS} is told to the caller.
+ * {@link BARRIER_MS} is told to the caller. Only pods of the installation may ask: each question carries a seal.
  * See docs/architecture.md#write-barrier.
  */
 import type { Cache, Informer } from '../kube/types.js';
@@ -9,6 +9,8 @@ import type { InternalReply, InternalRequest } from '../observability/probes.js'
 import type { PeerPod } from '../projections/pod.js';
 import { INTERNAL_PORT } from '../protocol/pod.js';
 import type { Clock } from '../runtime/clock.js';
+import type { BarrierSeal } from './barrier-seal.js';
+import { SEAL_HEADER } from './barrier-seal.js';
 import { withTimeout } from '../runtime/with-timeout.js';
 
 export const BARRIER_PATH = '/internal/v1/barrier';
@@ -49,9 +51,16 @@ export interface WriteBarrierDeps {
   /** Kind -> informer of this pod. */
   informers: WatchedKinds;
   peers(): readonly string[];
+  seal: BarrierSeal;
   /** POSTs JSON and resolves with the status; rejects without an answer. */
-  post(url: string, body: Write, signal: AbortSignal): Promise<number>;
+  post(url: string, question: Question, signal: AbortSignal): Promise<number>;
   clock: Clock;
+}
+
+/** One write as it goes to every peer. */
+export interface Question {
+  body: string;
+  headers: Readonly<Record<string, string>>;
 }
 
 export function createWriteBarrier(deps: WriteBarrierDeps): WriteBarrier {
@@ -60,11 +69,20 @@ export function createWriteBarrier(deps: WriteBarrierDeps): WriteBarrier {
       return withTimeout(deps.clock, BARRIER_MS, async (signal) => {
         const informer = deps.informers.get(write.kind);
         const own = informer === undefined ? false : hasSeen(informer, write, signal);
-        const others = deps.peers().map((peer) => confirmed(deps, `${peer}${BARRIER_PATH}`, write, signal));
+        const peers = deps.peers();
+        const question = peers.length === 0 ? undefined : questionOf(deps.seal, write);
+        const others = peers.map((peer) => confirmed(deps, `${peer}${BARRIER_PATH}`, question, signal));
         return (await Promise.all([own, ...others])).every(Boolean);
       });
     },
   };
+}
+
+/** Undefined while this pod has no key to seal it with. */
+function questionOf(seal: BarrierSeal, write: Write): Question | undefined {
+  const body = JSON.stringify(write);
+  const mark = seal.of(body);
+  return mark === undefined ? undefined : { body, headers: { [SEAL_HEADER]: mark } };
 }
 
 /** Resolves true when the watch has seen the write, false when the signal fires first. */
@@ -91,18 +109,27 @@ function hasSeen(informer: Watched, write: Write, signal: AbortSignal): Promise<
   });
 }
 
-async function confirmed(deps: WriteBarrierDeps, url: string, write: Write, signal: AbortSignal): Promise<boolean> {
+async function confirmed(
+  deps: WriteBarrierDeps,
+  url: string,
+  question: Question | undefined,
+  signal: AbortSignal,
+): Promise<boolean> {
   try {
-    return (await deps.post(url, write, signal)) === 200;
+    return question !== undefined && (await deps.post(url, question, signal)) === 200;
   } catch {
     // Unavailable or too slow: the caller is told that the write is not confirmed everywhere.
     return false;
   }
 }
 
-/** The other side: answers 200 when this pod's watch of the kind is there, 504 when it is not in time. */
-export function barrierRoute(informers: WatchedKinds, clock: Clock) {
-  return async ({ body, signal }: Pick<InternalRequest, 'body' | 'signal'>): Promise<InternalReply> => {
+/**
+ * The other side: answers 200 when this pod's watch of the kind is there, 504 when it is not in time. Nobody but our pods can
+ * have it wait: 401.
+ */
+export function barrierRoute(informers: WatchedKinds, seal: BarrierSeal, clock: Clock) {
+  return async ({ headers, body, signal }: InternalRequest): Promise<InternalReply> => {
+    if (!(await seal.isGenuine(headers[SEAL_HEADER], body))) return { status: 401, body: { error: 'not sealed' } };
     const write = parseWrite(body);
     const informer = write === undefined ? undefined : informers.get(write.kind);
     if (write === undefined || informer === undefined) return { status: 400, body: { error: 'unknown kind' } };

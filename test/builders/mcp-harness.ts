@@ -37,6 +37,7 @@ import type { Registry } from '../../src/mcp/registry.js';
 import { WrongKeys } from '../../src/mcp/wrong-keys.js';
 import { callerAddressBehind } from '../../src/net/caller-address.js';
 import { BodyBudget } from '../../src/net/body-budget.js';
+import { allowedHosts } from '../../src/mcp/hosts.js';
 import { allowedOrigins } from '../../src/mcp/origins.js';
 import { createMcpRouter } from '../../src/mcp/router.js';
 import { createToolServices } from '../../src/mcp/tool-services.js';
@@ -148,6 +149,7 @@ export class McpHarness {
         callerAddress: callerAddressBehind(['127.0.0.0/8', '::1/128']),
         dispatcher,
         isOriginAllowed: allowedOrigins(PUBLIC_URL, []),
+        isHostAllowed: allowedHosts({ publicUrl: PUBLIC_URL, service: { name: 'api', namespace: 'bw' }, listed: [] }),
         bodies,
         http,
         log,

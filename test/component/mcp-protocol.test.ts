@@ -1,5 +1,6 @@
 /** The endpoint without its tools: authentication, JSON-RPC, HTTP (spec 4.1, 5, 7, 9). Literals are those of the spec. */
 import { createServer, request as httpRequest } from 'node:http';
+import { connect } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import request from 'supertest';
 import { Workspaces } from '../../src/api/v1alpha1/workspace.js';
@@ -43,7 +44,7 @@ describe('the key is checked first', () => {
     const post = (origin: string, key: string) =>
       request(harness.app)
         .post(PATH)
-        .set({ 'content-type': 'application/json', origin, host: 'evil.example', authorization: key })
+        .set({ 'content-type': 'application/json', origin, authorization: key })
         .send('{"jsonrpc":"2.0","id":1,"method":"ping"}');
     const foreign = await post('https://evil.example', bearer);
     expect(foreign.status).toBe(403);
@@ -55,6 +56,47 @@ describe('the key is checked first', () => {
     expect((await post('null', bearer)).status).toBe(403);
     expect((await post('https://evil.example', 'Bearer bad')).status).toBe(401);
     expect((await post('https://agents.example.com', bearer)).body).toEqual({ jsonrpc: '2.0', id: 1, result: {} });
+  });
+
+  test('called by a name that is not ours it answers 403 with the right key', async () => {
+    const post = (host: string) =>
+      request(harness.app)
+        .post(PATH)
+        .set({ 'content-type': 'application/json', host, authorization: bearer })
+        .send('{"jsonrpc":"2.0","id":1,"method":"ping"}');
+    const rebound = await post('evil.example:8080');
+    expect(rebound.status).toBe(403);
+    expect(rebound.body).toMatchObject({
+      id: null,
+      error: { code: -32600, message: expect.stringMatching(/api\.allowedHosts/) },
+    });
+    for (const host of ['agents.example.com', 'localhost:18080', '10.0.0.1', 'api.bw.svc:80']) {
+      expect({ host, body: (await post(host)).body as unknown }).toEqual({
+        host,
+        body: { jsonrpc: '2.0', id: 1, result: {} },
+      });
+    }
+  });
+
+  test('a client of HTTP/1.0 that names no host is no web page', async () => {
+    const server = createServer(harness.app).listen(0, '127.0.0.1');
+    await new Promise((resolve) => server.once('listening', resolve));
+    const { port } = server.address() as AddressInfo;
+    const body = '{"jsonrpc":"2.0","id":1,"method":"ping"}';
+    const answer = await new Promise<string>((resolve, reject) => {
+      let text = '';
+      const socket = connect(port, '127.0.0.1', () =>
+        socket.write(
+          `POST ${PATH} HTTP/1.0\r\nauthorization: ${bearer}\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
+        ),
+      );
+      socket
+        .on('data', (part) => (text += String(part)))
+        .on('end', () => resolve(text))
+        .on('error', reject);
+    });
+    server.close();
+    expect(answer).toMatch(/^HTTP\/1\.1 200 [^]*"result":{}}$/);
   });
 
   test.each(['get', 'put', 'patch', 'delete', 'options', 'head'] as const)('%s without a key: 401', async (method) => {

@@ -14,6 +14,7 @@ import { createApiCaches } from '../../src/services/caches.js';
 import type { Caller } from '../../src/services/keys/key-check.js';
 import { deleteSchedule, listSchedules, upsertSchedule } from '../../src/services/schedules/schedules.js';
 import { deleteSkill, getSkill, listSkills, readSkillFile, upsertSkill } from '../../src/services/skills/skills.js';
+import { createBarrierSeal } from '../../src/services/barrier-seal.js';
 import { createWriteBarrier } from '../../src/services/write-barrier.js';
 import { startApiServer } from '../builders/api-server.js';
 import type { TestApiServer } from '../builders/api-server.js';
@@ -54,6 +55,7 @@ beforeAll(async () => {
   const barrier = createWriteBarrier({
     informers: byKind,
     peers: () => [],
+    seal: createBarrierSeal({ keyring: undefined, ensure: () => Promise.resolve() }),
     post: () => Promise.reject(new Error('there are no peers')),
     clock: systemClock,
   });

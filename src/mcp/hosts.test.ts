@@ -1,0 +1,42 @@
+import { allowedHosts } from './hosts.js';
+
+const isAllowed = allowedHosts({
+  publicUrl: 'https://Agents.example.com:8443/below',
+  service: { name: 'boxwright-api', namespace: 'boxwright-system' },
+  listed: ['Boxwright.corp.internal', 'host.docker.internal'],
+});
+
+test.each([
+  ['agents.example.com', true],
+  ['AGENTS.example.com', true],
+  ['agents.example.com.', true],
+  ['agents.example.com:443', true],
+  ['agents.example.com:', true],
+  ['boxwright.corp.internal:80', true],
+  ['host.docker.internal:8080', true],
+  ['localhost', true],
+  ['localhost:18080', true],
+  ['127.0.0.1:18080', true],
+  ['[::1]:18080', true],
+  ['10.244.0.7:8080', true],
+  ['203.0.113.7', true],
+  ['boxwright-api', true],
+  ['boxwright-api.boxwright-system:80', true],
+  ['boxwright-api.boxwright-system.svc', true],
+  ['boxwright-api.boxwright-system.svc.cluster.local', true],
+  ['boxwright-api.other', false],
+  ['boxwright-api.boxwright-system.svc.evil.example', false],
+  ['evil.example', false],
+  ['evil.example:8080', false],
+  ['agents.example.com.evil.example', false],
+  ['evil-agents.example.com', false],
+  ['evil.example:80@localhost', false],
+  ['localhost.evil.example', false],
+  ['127.0.0.1.evil.example', false],
+  ['agents.example.com, evil.example', false],
+  ['agents.example.com..', false],
+  ['[evil.example]', false],
+  ['[127.0.0.1]', false],
+  ['.', false],
+  ['', false],
+])('Host: %s may be used: %s', (host, expected) => expect(isAllowed(host)).toBe(expected));
