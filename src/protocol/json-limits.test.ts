@@ -22,6 +22,7 @@ test.each([
   ['objects in depth', '{"a":'.repeat(4) + '1' + '}'.repeat(4), { depth: 3 }, 'nests deeper than 3'],
   ['values', list(MAX_JSON_VALUES), {}, 'has more than 100000 values'],
   ['values of an object', '{"a":1,"b":2,"c":3}', { values: 3 }, 'has more than 3 values'],
+  ['names of an object', '{"a":1,"b":2}', { values: 4 }, 'has more than 4 values'],
   ['empty lists', `[${Array<string>(60_000).fill('[]').join(',')}]`, {}, 'has more than 100000 values'],
   ['what is no JSON, too', '[[[', { depth: 2 }, 'nests deeper than 2'],
 ])('refuses too much: %s', (_what, text, limits, message) => {
@@ -36,7 +37,7 @@ test.each([
   expect(() => parseJson(body)).toThrow(SyntaxError);
 });
 
-test('counts at least as many values as the parser makes, and no more than twice as many', () => {
+test('counts at least as many values and names as the parser makes, and no more than twice as many', () => {
   fc.assert(
     fc.property(fc.jsonValue(), fc.constantFrom(undefined, 1), (value, indent) => {
       const made = valuesIn(value);
@@ -49,7 +50,8 @@ test('counts at least as many values as the parser makes, and no more than twice
 
 function valuesIn(value: unknown): number {
   if (typeof value !== 'object' || value === null) return 1;
-  return Object.values(value).reduce<number>((sum, inner) => sum + valuesIn(inner), 1);
+  const names = Array.isArray(value) ? 0 : Object.keys(value).length;
+  return Object.values(value).reduce<number>((sum, inner) => sum + valuesIn(inner), 1 + names);
 }
 
 describe('a number as it was written', () => {

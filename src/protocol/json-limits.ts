@@ -1,11 +1,12 @@
 /**
- * JSON from a hostile side: how deep it nests and how many values it holds are found before a parser makes anything of it,
+ * JSON from a hostile side: how deep it nests and how many values it holds, names of members included, are found before a parser makes anything of it,
  * in one pass over the bytes. A small body can hold millions of values, which cost a hundred times its size once parsed,
  * and again for every check of them.
  */
 
 /** Far above what any call, answer or report of ours needs. */
 export const MAX_JSON_DEPTH = 64;
+/** A name of a member counts as a value: it costs more than most of them. */
 export const MAX_JSON_VALUES = 100_000;
 
 export interface JsonLimits {
@@ -36,7 +37,8 @@ export function parseJsonText(text: string, limits: Partial<JsonLimits> = {}): u
 export function expectLimits(body: Uint8Array, limits: Partial<JsonLimits> = {}): void {
   const { depth: maxDepth, values: maxValues } = { ...DEFAULT_LIMITS, ...limits };
   let depth = 0;
-  // Every value but the first of each list and object stands behind a comma, and these are behind their bracket.
+  // Every value but the first of each list and object stands behind a comma, and these are behind their bracket; a name
+  // stands before a colon.
   let values = 1;
   let inString = false;
   for (let i = 0; i < body.length; i++) {
@@ -50,7 +52,7 @@ export function expectLimits(body: Uint8Array, limits: Partial<JsonLimits> = {})
       values += 1;
       if (depth > maxDepth) throw new JsonLimitError(`nests deeper than ${maxDepth}`);
     } else if (byte === 0x5d || byte === 0x7d) depth -= 1;
-    else if (byte === 0x2c) values += 1;
+    else if (byte === 0x2c || byte === 0x3a) values += 1;
     if (values > maxValues) throw new JsonLimitError(`has more than ${maxValues} values`);
   }
 }

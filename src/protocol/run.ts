@@ -21,6 +21,9 @@ import { McpServer } from './mcp.js';
 
 export const PROTOCOL_VERSION = 1;
 
+/** Events of one report; a runner holds 64 and a few. */
+const MAX_REPORT_EVENTS = 1000;
+
 /** Path of one call. */
 export function runPath(namespace: string, run: string, call: 'claim' | 'events' | 'tool' | 'finish'): string {
   return `/internal/v1/runs/${namespace}/${run}/${call}`;
@@ -162,7 +165,7 @@ export type ClaimAnswer = z.output<typeof ClaimAnswer>;
 
 export const EventsRequest = z.object({
   epoch: z.int(),
-  events: listOf(RunEvent),
+  events: z.array(RunEvent).max(MAX_REPORT_EVENTS),
 });
 export type EventsRequest = z.output<typeof EventsRequest>;
 
@@ -195,7 +198,7 @@ export type ToolAnswer = z.output<typeof ToolAnswer>;
 export const FinishRequest = z.object({
   epoch: z.int(),
   /** Events that are not acknowledged yet, in order. */
-  events: listOf(RunEvent),
+  events: z.array(RunEvent).max(MAX_REPORT_EVENTS),
   outcome: z.object({
     /** A RunReason of src/run/reasons.ts: Completed, StepLimitReached, Cancelled, ModelNotConfigured, ModelError, DeadlineExceeded, RunnerError, Interrupted. */
     reason: Name,

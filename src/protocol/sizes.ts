@@ -11,7 +11,7 @@ export const Text = z.string().max(16 * 1024 * 1024);
 /** Any number that JavaScript counts with. */
 export const Amount = z.number().min(-Number.MAX_VALUE).max(Number.MAX_VALUE);
 
-const MAX_ENTRIES = 50_000;
+const MAX_ENTRIES = 10_000;
 
 /** A list that only the limits of its body bound. */
 export function listOf<S extends z.ZodType>(entry: S) {

@@ -12,7 +12,7 @@ import type { RunGateway } from './run-gateway.js';
 /** Unacknowledged events that are held before the loop waits. */
 export const MAX_UNACKED_EVENTS = 64;
 export const MAX_UNACKED_BYTES = 8 * 1024 * 1024;
-/** One report, below the gateway's bound of 1 MiB. */
+/** One report, far below the bound of the gateway. */
 export const MAX_REPORT_BYTES = 768 * 1024;
 const MAX_REPORT_SECONDS = 120;
 /** How long a report in flight may still take when the run ends. */

@@ -12,6 +12,7 @@ import {
 } from '../api/v1alpha1/agent-run-chunk.js';
 import { RunEvent } from '../protocol/run.js';
 import { jsonPreview } from '../runtime/cut-json.js';
+import { afterStep } from '../runtime/event-loop.js';
 import { agentTexts } from './said.js';
 import { cutUtf8 } from '../runtime/text.js';
 
@@ -35,8 +36,23 @@ export interface EncodedChunk {
 }
 
 /** Events in the form in which a chunk holds them; may be larger than a chunk allows. */
-export async function encodeEvents(events: readonly RunEvent[]): Promise<EncodedChunk> {
-  const text = Buffer.from(events.map((event) => `${JSON.stringify(event)}\n`).join(''), 'utf8');
+export function encodeEvents(events: readonly RunEvent[]): Promise<EncodedChunk> {
+  return encodeLines(events.map(lineOf));
+}
+
+/** An event as it stands in a chunk. */
+interface Line {
+  event: RunEvent;
+  text: Buffer;
+}
+
+function lineOf(event: RunEvent): Line {
+  return { event, text: Buffer.from(`${JSON.stringify(event)}\n`) };
+}
+
+async function encodeLines(lines: readonly Line[]): Promise<EncodedChunk> {
+  const events = lines.map(({ event }) => event);
+  const text = Buffer.concat(lines.map((line) => line.text));
   const packed = await compress(text);
   return {
     events,
@@ -61,14 +77,26 @@ export interface SplitResult {
 
 /** Splits events, in order, until each part fits a chunk. Only an event that alone is too large loses text. */
 export async function splitEvents(events: readonly RunEvent[]): Promise<SplitResult> {
-  if (events.length === 0) return { parts: [], cut: false };
-  const whole = await encodeEvents(events);
-  if (fitsChunk(whole)) return { parts: [whole], cut: false };
-  const [only] = events;
-  if (events.length === 1 && only !== undefined) return { parts: [await shrinkToChunk(only)], cut: true };
-  const middle = Math.floor(events.length / 2);
-  const left = await splitEvents(events.slice(0, middle));
-  const right = await splitEvents(events.slice(middle));
+  const lines: Line[] = [];
+  for (const event of events) {
+    const line = lineOf(event);
+    lines.push(line);
+    await afterStep(line.text.length);
+  }
+  return splitLines(lines);
+}
+
+/** Compresses only what can fit. */
+async function splitLines(lines: readonly Line[]): Promise<SplitResult> {
+  if (lines.length === 0) return { parts: [], cut: false };
+  const bytes = lines.reduce((sum, { text }) => sum + text.length, 0);
+  const whole = bytes <= MAX_CHUNK_INFLATED_BYTES ? await encodeLines(lines) : undefined;
+  if (whole !== undefined && fitsChunk(whole)) return { parts: [whole], cut: false };
+  const [only] = lines;
+  if (lines.length === 1 && only !== undefined) return { parts: [await shrinkToChunk(only.event)], cut: true };
+  const middle = Math.floor(lines.length / 2);
+  const left = await splitLines(lines.slice(0, middle));
+  const right = await splitLines(lines.slice(middle));
   return { parts: [...left.parts, ...right.parts], cut: left.cut || right.cut };
 }
 

@@ -3,6 +3,7 @@ import * as fc from 'fast-check';
 import { AgentRunChunks, AgentRunChunkSpec } from '../api/v1alpha1/agent-run-chunk.js';
 import type { RunEvent } from '../protocol/run.js';
 import { RecordingApi, apiError } from '../../test/builders/recording-api.js';
+import { turnsDuring } from '../../test/builders/turns.js';
 import { assistantMessage, outputEvent, toolEvent, userMessage } from '../../test/builders/run-events.js';
 import { decodeChunk } from './codec.js';
 import { TranscriptLog } from './log.js';
@@ -117,6 +118,25 @@ test('when a run has used its chunks, events are acknowledged but left out, and 
 
   expect(log.summary).toMatchObject({ state: 'truncated', chunks: 23 });
   expect((await stored(api)).events.slice(-2)).toEqual(last);
+});
+
+test('what was left out is not remembered: a run may leave out any number of events', async () => {
+  const log = new TranscriptLog(new RecordingApi(), OWNER);
+  for (let seq = 1; log.summary.state === 'full'; seq++)
+    await log.append([toolEvent(seq, JSON.stringify(noise(90 * KIB, seq)))]);
+  const last = log.ack;
+
+  await log.append([toolEvent(last, '"other"')]);
+  await expect(log.append([toolEvent(1, '"other"')])).rejects.toThrow('event 1 is stored already with other content');
+  expect(log.ack).toBe(last);
+});
+
+test('others are served while large events are compared with what is stored', async () => {
+  const log = new TranscriptLog(new RecordingApi(), OWNER);
+  const events = Array.from({ length: 4 }, (_, i) => outputEvent(i + 1, 'x'.repeat(700 * KIB)));
+  await log.append(events);
+
+  expect(await turnsDuring(() => log.append(events))).toBeGreaterThanOrEqual(events.length);
 });
 
 test('the bytes of a run are bounded too', async () => {

@@ -8,6 +8,7 @@ import { createHash } from 'node:crypto';
 import { MAX_CHUNKS, MAX_TRANSCRIPT_INFLATED_BYTES } from '../api/v1alpha1/agent-run-chunk.js';
 import { isForbidden, isNotFound } from '../kube/errors.js';
 import type { RunEvent } from '../protocol/run.js';
+import { afterStep } from '../runtime/event-loop.js';
 import { DamagedChunkError, cutEvent, decodeChunk, splitEvents, type EncodedChunk } from './codec.js';
 import {
   readFrom,
@@ -99,7 +100,7 @@ export class TranscriptLog {
    * Rejects with {@link SequenceConflictError}, or with what the API server says; then it may be repeated.
    */
   async append(events: readonly RunEvent[]): Promise<void> {
-    const { parts, cut } = await splitEvents(this.#unseen(events));
+    const { parts, cut } = await splitEvents(await this.#unseen(events));
     this.#truncated ||= cut;
     for (const part of parts) {
       if (this.#hasRegularRoom(part)) {
@@ -111,7 +112,7 @@ export class TranscriptLog {
 
   /** Stores the last events of a run; may use what is kept for the end. What must go goes in this order: tool calls, old messages, long texts. */
   async close(events: readonly RunEvent[]): Promise<void> {
-    const fresh = this.#unseen(events);
+    const fresh = await this.#unseen(events);
     for (const select of CLOSING_SELECTIONS) {
       const { parts, cut } = await splitEvents(select(fresh));
       if (!this.#hasClosingRoom(parts)) continue;
@@ -125,10 +126,10 @@ export class TranscriptLog {
     }
   }
 
-  #unseen(events: readonly RunEvent[]): RunEvent[] {
+  async #unseen(events: readonly RunEvent[]): Promise<RunEvent[]> {
     // Before anything is cut: a report that comes again is compared with what was sent, not with what was stored.
     const unseen = events.filter((event) => event.seq > this.#ack);
-    this.#compare([...events.filter((event) => this.#digests.has(event.seq)), ...unseen]);
+    await this.#compare([...events.filter(({ seq }) => seq <= this.#ack && this.#digests.has(seq)), ...unseen]);
     this.#truncated ||= events.some((event) => this.#isCut(event));
     return unseen;
   }
@@ -188,16 +189,19 @@ export class TranscriptLog {
     }
     this.#agentTexts += agentTexts(events);
     // What may have been cut to fit no longer equals what the runner sends again.
-    this.#compare(events.filter(isWhole));
+    await this.#compare(events.filter(isWhole));
     for (const event of events) if (!isWhole(event)) this.#perhapsCut.set(event.seq, digest(event));
     this.#acknowledge(events);
   }
 
-  #compare(events: readonly RunEvent[]): void {
+  async #compare(events: readonly RunEvent[]): Promise<void> {
     for (const event of events) {
       const known = this.#digests.get(event.seq);
-      if (known !== undefined && known !== digest(event)) throw new SequenceConflictError(event.seq);
-      this.#digests.set(event.seq, digest(event));
+      const text = JSON.stringify(event);
+      const found = digestOf(text);
+      if (known !== undefined && known !== found) throw new SequenceConflictError(event.seq);
+      this.#digests.set(event.seq, found);
+      await afterStep(text.length);
     }
   }
 
@@ -218,6 +222,8 @@ export class TranscriptLog {
 
   #leaveOut(events: readonly RunEvent[]): void {
     for (const event of events) {
+      // What is not stored is not compared either: a run may leave out any number of events.
+      this.#digests.delete(event.seq);
       if (event.seq <= this.#ack) continue;
       this.#truncated = true;
       this.#ack = event.seq;
@@ -231,7 +237,11 @@ function isWhole(event: RunEvent): boolean {
 }
 
 function digest(event: RunEvent): string {
-  return createHash('sha256').update(JSON.stringify(event)).digest('base64url').slice(0, 16);
+  return digestOf(JSON.stringify(event));
+}
+
+function digestOf(text: string): string {
+  return createHash('sha256').update(text).digest('base64url').slice(0, 16);
 }
 
 type Selection = (events: readonly RunEvent[]) => RunEvent[];

@@ -34,7 +34,7 @@ const MAX_TEXT_BYTES = 16 * 1024 * 1024;
 /** Of one that is read: older versions wrote larger ones. */
 const MAX_INFLATED_BYTES = 64 * 1024 * 1024;
 /** Twice what 50 agents need with all their skills, schedules and triggers. */
-const MAX_VALUES = 300_000;
+const MAX_VALUES = 600_000;
 const deflate = promisify(gzip);
 const inflate = promisify(gunzip);
 
