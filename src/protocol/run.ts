@@ -29,6 +29,27 @@ export function runPath(namespace: string, run: string, call: 'claim' | 'events'
   return `/internal/v1/runs/${namespace}/${run}/${call}`;
 }
 
+/**
+ * The answer of a model in the order and with everything that its provider gave: what goes back to the same model, so that a
+ * continued session begins with the same bytes. `vendor` is JSON that means something to the provider alone (signatures,
+ * encrypted reasoning, ids).
+ */
+export const SentAnswer = z.object({
+  provider: Name,
+  model: Name,
+  parts: listOf(
+    z.discriminatedUnion('type', [
+      z.object({ type: z.literal('text'), text: Text, vendor: Text.optional() }),
+      z.object({ type: z.literal('reasoning'), text: Text, vendor: Text.optional() }),
+      /** A call of `toolCalls`. */
+      z.object({ type: z.literal('call'), id: Text, vendor: Text.optional() }),
+      /** Anything else, as a whole. */
+      z.object({ type: z.literal('other'), vendor: Text }),
+    ]),
+  ),
+});
+export type SentAnswer = z.output<typeof SentAnswer>;
+
 /** A message of a conversation in our own versioned form; no AI SDK type is ever stored. */
 export const TranscriptMessage = z.discriminatedUnion('role', [
   z.object({ role: z.literal('user'), text: Text }),
@@ -36,6 +57,8 @@ export const TranscriptMessage = z.discriminatedUnion('role', [
     role: z.literal('assistant'),
     text: Text,
     toolCalls: listOf(z.object({ id: Text, tool: Text, input: Text.describe('JSON') })).optional(),
+    /** Absent where text and calls say it all. */
+    sent: SentAnswer.optional(),
   }),
   z.object({
     role: z.literal('tool'),
@@ -43,6 +66,8 @@ export const TranscriptMessage = z.discriminatedUnion('role', [
     tool: Text,
     result: Text.describe('JSON'),
     isError: z.boolean(),
+    /** How the model got it: as JSON when absent, as the text or the list of parts that `result` holds. */
+    form: z.enum(['text', 'content']).optional(),
   }),
 ]);
 export type TranscriptMessage = z.output<typeof TranscriptMessage>;
@@ -95,6 +120,7 @@ export const RunEvent = z.discriminatedUnion('type', [
     at: Name,
     text: Text.describe('Stands for the conversation before it, but for its newest messages'),
     kept: z.int().min(0).describe('How many of them'),
+    cleared: z.int().min(0).optional().describe('How many results of tools among them are cut, the oldest first'),
   }),
   z.object({ type: z.literal('warning'), seq: z.int(), at: Name, text: Text }),
 ]);

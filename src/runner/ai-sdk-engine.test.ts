@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { startOpenAiServer } from '../../test/builders/openai-server.js';
 import type { ChatAnswer, OpenAiServer } from '../../test/builders/openai-server.js';
 import type { TranscriptMessage } from '../protocol/run.js';
-import { createAiSdkEngine, toModelMessages } from './ai-sdk-engine.js';
+import { createAiSdkEngine } from './ai-sdk-engine.js';
 import type { EngineInput, EngineOutcome, EngineTool } from './engine.js';
 
 let server: OpenAiServer | undefined;
@@ -364,47 +364,6 @@ describe('history', () => {
       { id: 'b', tool: 'shell', input: 'cut {' },
     ],
   };
-  const answered: TranscriptMessage = {
-    role: 'tool',
-    callId: 'b',
-    tool: 'shell',
-    result: '{"exitCode":0}',
-    isError: false,
-  };
-
-  test('an open call gets an answer, and results follow the order of the calls', () => {
-    expect(toModelMessages([user('go'), asked, answered, user('and?')])).toEqual([
-      { role: 'user', content: 'go' },
-      {
-        role: 'assistant',
-        content: [
-          { type: 'text', text: 'Let me see.' },
-          { type: 'tool-call', toolCallId: 'a', toolName: 'shell', input: { command: 'ls' } },
-          { type: 'tool-call', toolCallId: 'b', toolName: 'shell', input: {} },
-        ],
-      },
-      {
-        role: 'tool',
-        content: [
-          {
-            type: 'tool-result',
-            toolCallId: 'a',
-            toolName: 'shell',
-            output: { type: 'error-json', value: { error: 'The run ended before this tool answered.' } },
-          },
-          { type: 'tool-result', toolCallId: 'b', toolName: 'shell', output: { type: 'json', value: { exitCode: 0 } } },
-        ],
-      },
-      { role: 'user', content: 'and?' },
-    ]);
-  });
-
-  test('a result without a call and an empty message are left out', () => {
-    expect(toModelMessages([answered, { role: 'assistant', text: '' }, user('hi')])).toEqual([
-      { role: 'user', content: 'hi' },
-    ]);
-  });
-
   test('goes to the model, which accepts it', async () => {
     const { outcome, requests } = await run([{ text: 'Yes.' }], { messages: [user('go'), asked, user('and?')] });
     expect(outcome.output).toBe('Yes.');

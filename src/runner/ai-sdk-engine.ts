@@ -1,19 +1,17 @@
 /** The only file that knows the AI SDK: our {@link Engine} on `generateText`; model-provider.ts makes its models. */
 import { APICallError, generateText, jsonSchema, tool, ToolChoiceViolationError } from 'ai';
 import type { ContentPart, ModelMessage, ToolSet } from 'ai';
-import type { TranscriptMessage } from '../protocol/run.js';
 import type { Engine, EngineHooks, EngineInput, EngineOutcome, EngineTool, OpenCall, ToolResult } from './engine.js';
+import { messagesOfStep, toModelMessages, type Recipient } from './conversation.js';
 import { compacted, estimateTokens, isFull, planCompaction, summaryRequest } from './compaction.js';
 import { parseJson } from './gateway-client.js';
 import { languageModel, NOTHING_STORED } from './model-provider.js';
-
-type Assistant = Extract<TranscriptMessage, { role: 'assistant' }>;
 
 /** An engine whose requests all go through `fetch`, which adds the token, tries again and follows the gateway. */
 export function createAiSdkEngine(fetch: typeof globalThis.fetch): Engine {
   return {
     async run(input, hooks, signal) {
-      const loop = new Loop(hooks);
+      const loop = new Loop(hooks, input);
       try {
         await generate(input, { loop, fetch, signal });
         return loop.outcome(input.stepLimit);
@@ -53,7 +51,7 @@ async function generate(input: EngineInput, { loop, fetch, signal }: GenerateCon
     model,
     providerOptions: NOTHING_STORED,
     instructions: input.instructions,
-    messages: toModelMessages(input.messages),
+    messages: toModelMessages(input.messages, input),
     tools: Object.fromEntries(input.tools.map((definition) => [definition.name, toSdkTool(definition, loop, signal)])),
     ...(input.temperature === undefined ? {} : { temperature: input.temperature }),
     // Trying again is the business of `fetch`, which knows the gateway.
@@ -97,7 +95,7 @@ interface StepEnd {
   text: string;
   finishReason: string;
   usage: { inputTokens: number | undefined; outputTokens: number | undefined };
-  toolCalls: readonly { toolCallId: string; toolName: string; input: unknown }[];
+  response: { messages: readonly ModelMessage[] };
   content: readonly (
     | { type: 'tool-error'; toolCallId: string; toolName: string; input: unknown; error: unknown }
     | { type: Exclude<ContentPart<ToolSet>['type'], 'tool-error'> }
@@ -112,6 +110,7 @@ interface CallOutcome {
 /** Turns what the SDK tells into our records, and remembers what the outcome needs. */
 class Loop {
   readonly #hooks: EngineHooks;
+  readonly #model: Recipient;
   steps = 0;
   output: string | null = null;
   /** Outcomes of the calls of the step under way, by id: some models use the same ids in every step. */
@@ -122,8 +121,9 @@ class Loop {
   /** The call that waits for a person. */
   open: OpenCall | undefined;
 
-  constructor(hooks: EngineHooks) {
+  constructor(hooks: EngineHooks, { provider, model }: Recipient) {
     this.#hooks = hooks;
+    this.#model = { provider, model };
   }
 
   /** A call after one that waits is not executed: what the person says may change what the agent wants. */
@@ -160,13 +160,8 @@ class Loop {
     this.#inputTokens = step.usage.inputTokens;
     this.hear(step.text);
     await this.#recordRefusedCalls(step);
-    if (step.text !== '' || step.toolCalls.length > 0) await this.#hooks.onMessage(assistantMessage(step));
-    for (const call of step.toolCalls) {
-      if (call.toolCallId === this.open?.callId) continue;
-      const { result, isError } = this.#calls.get(call.toolCallId) ?? NOT_EXECUTED;
-      const message = { callId: call.toolCallId, tool: call.toolName, result: toJson(result), isError };
-      await this.#hooks.onMessage({ role: 'tool', ...message });
-    }
+    const added = messagesOfStep(step.response.messages, this.#model, this.open?.callId);
+    for (const message of added) await this.#hooks.onMessage(message);
     this.#calls = new Map();
     if (step.finishReason === 'length') await this.#hooks.onWarning('The model reached its output limit in this step.');
     await this.#hooks.onStep({
@@ -233,7 +228,6 @@ const NOT_REACHED: ToolResult = {
   },
   isError: true,
 };
-const NOT_EXECUTED: CallOutcome = { result: { error: 'The tool was not executed.' }, isError: true };
 
 function callOutcome(output: { type: string; output?: unknown; error?: unknown }): CallOutcome {
   if (output.type === 'tool-result') {
@@ -242,77 +236,6 @@ function callOutcome(output: { type: string; output?: unknown; error?: unknown }
   }
   const error = output.error instanceof Error ? output.error.message : String(output.error);
   return { result: { error }, isError: true };
-}
-
-function assistantMessage(step: StepEnd): Assistant {
-  const toolCalls = step.toolCalls.map((call) => ({
-    id: call.toolCallId,
-    tool: call.toolName,
-    input: toJson(call.input),
-  }));
-  return { role: 'assistant', text: step.text, ...(toolCalls.length === 0 ? {} : { toolCalls }) };
-}
-
-function toJson(value: unknown): string {
-  return JSON.stringify(value) ?? 'null';
-}
-
-/**
- * Our messages as the SDK's. Every tool call gets a result and every result has a call, in the order of the calls: a
- * history that was cut or interrupted would be refused else.
- */
-export function toModelMessages(messages: readonly TranscriptMessage[]): ModelMessage[] {
-  const converted: ModelMessage[] = [];
-  for (const [index, message] of messages.entries()) {
-    if (message.role === 'user') converted.push({ role: 'user', content: message.text });
-    if (message.role === 'assistant') converted.push(...assistantTurn(message, resultsAfter(messages, index)));
-  }
-  return converted;
-}
-
-type ToolAnswer = Extract<TranscriptMessage, { role: 'tool' }>;
-
-function resultsAfter(messages: readonly TranscriptMessage[], index: number): ToolAnswer[] {
-  const rest = messages.slice(index + 1);
-  const end = rest.findIndex((message) => message.role !== 'tool');
-  return rest.slice(0, end === -1 ? undefined : end).filter((message) => message.role === 'tool');
-}
-
-function assistantTurn(message: Assistant, results: readonly ToolAnswer[]): ModelMessage[] {
-  const calls = message.toolCalls ?? [];
-  if (calls.length === 0) return message.text === '' ? [] : [{ role: 'assistant', content: message.text }];
-  return [
-    {
-      role: 'assistant',
-      content: [
-        ...(message.text === '' ? [] : [{ type: 'text' as const, text: message.text }]),
-        ...calls.map((call) => ({
-          type: 'tool-call' as const,
-          toolCallId: call.id,
-          toolName: call.tool,
-          input: parseJson(call.input) ?? {},
-        })),
-      ],
-    },
-    {
-      role: 'tool',
-      content: calls.map((call) => {
-        const answer = results.find((result) => result.callId === call.id);
-        return {
-          type: 'tool-result' as const,
-          toolCallId: call.id,
-          toolName: call.tool,
-          output:
-            answer === undefined
-              ? { type: 'error-json' as const, value: { error: 'The run ended before this tool answered.' } }
-              : {
-                  type: answer.isError ? ('error-json' as const) : ('json' as const),
-                  value: (parseJson(answer.result) ?? answer.result) as never,
-                },
-        };
-      }),
-    },
-  ];
 }
 
 const SAID_BY_GATEWAY = [

@@ -24,8 +24,10 @@ import type { RunGateway } from './run-gateway.js';
 import { renderTermination } from './termination.js';
 import type { ToolsClient } from './tools-client.js';
 
-/** Longest text of one message that is reported: three times this stays below one report. */
+/** Longest text of one event that is reported: three times this stays below one report. */
 const MAX_TEXT_BYTES = 200 * 1024;
+/** A message is stored as it was sent; a larger one has its texts cut, and fits a report all the same. */
+const MAX_MESSAGE_BYTES = 512 * 1024;
 const MAX_OUTCOME_MESSAGE_BYTES = 1000;
 /** Trying to hand the outcome over ends this long before the deadline of the run, but lasts at least the floor. */
 const DEADLINE_MARGIN_MS = 30_000;
@@ -198,17 +200,13 @@ function recordingHooks(reporter: Reporter, mark: string, signal: AbortSignal): 
 type Message = Parameters<EngineHooks['onMessage']>[0];
 
 function cutMessage(message: Message): Message {
-  if (message.role === 'tool') return { ...message, result: cutStored(message.result, MAX_STORED_RESULT_BYTES) };
-  if (message.role === 'user') return message;
-  const toolCalls = message.toolCalls?.map((call) => ({
-    ...call,
-    input: cutStored(call.input, MAX_STORED_INPUT_BYTES),
-  }));
-  return {
-    ...message,
-    text: cutMiddle(message.text, MAX_TEXT_BYTES),
-    ...(toolCalls === undefined ? {} : { toolCalls }),
-  };
+  if (message.role === 'user' || Buffer.byteLength(JSON.stringify(message)) <= MAX_MESSAGE_BYTES) return message;
+  if (message.role === 'tool') return { ...message, result: cutStored(message.result, MAX_TEXT_BYTES) };
+  const { sent: _sent, toolCalls, ...rest } = message;
+  const limit = Math.floor(MAX_TEXT_BYTES / Math.max(1, toolCalls?.length ?? 0));
+  const short = toolCalls?.map((call) => ({ ...call, input: cutStored(call.input, Math.max(1024, limit)) }));
+  const text = cutMiddle(message.text, MAX_TEXT_BYTES);
+  return { ...rest, text, ...(short === undefined ? {} : { toolCalls: short }) };
 }
 
 function cutStored(json: string, maxBytes: number): string {

@@ -138,14 +138,18 @@ function cutMessage(message: Message, max: number): Message {
       return { ...message, text: cutUtf8(message.text, max) };
     case 'tool':
       return { ...message, result: cutJson(message.result, max) };
-    case 'assistant':
+    case 'assistant': {
+      // What the provider gave is of use as a whole or not at all.
+      const { sent, ...rest } = message;
+      const isShort = sent !== undefined && Buffer.byteLength(JSON.stringify(sent)) <= max;
       return {
-        ...message,
+        ...(isShort ? message : rest),
         text: cutUtf8(message.text, max),
         ...(message.toolCalls === undefined
           ? {}
           : { toolCalls: message.toolCalls.map((call) => ({ ...call, input: cutJson(call.input, max) })) }),
       };
+    }
   }
 }
 

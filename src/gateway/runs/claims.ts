@@ -60,7 +60,7 @@ export class Claims {
     if (claimedNow) this.#options.served.startLog(served);
     const run = await store.find(ref);
     const abilities = this.#options.abilities.of(run, input.agent, input.box);
-    return { ...answerOf(run, input), abilities, ...mcp };
+    return { ...answerOf(run, input), abilities, ...mcp, warnings: [...input.warnings, ...(mcp.warnings ?? [])] };
   }
 
   /** True when this call claimed the run; otherwise somebody else did meanwhile, and the claim says who. */

@@ -27,6 +27,8 @@ export interface RunInput {
   box: GatewayBox;
   message: string;
   history: TranscriptMessage[];
+  /** What the history lacks, for the record of the run. */
+  warnings: readonly string[];
   /** Whether the run, or one before it in its session, came from outside. */
   untrusted: boolean;
   /** Set when the message answers what the session waits for. */
@@ -71,8 +73,8 @@ export class RunInputs {
     const pending = previous?.status?.pending;
     const untrusted = startsUntrusted({ run, previous, isIncomplete: earlier.isIncomplete });
     const approvedBefore = previous?.status?.approvals?.always ?? [];
-    const history = await historyOf(earlier, pending?.callId);
-    const input = { agent, box, message, history, untrusted, approvedBefore };
+    const { messages: history, warnings } = await historyOf(earlier, pending?.callId);
+    const input = { agent, box, message, history, warnings, untrusted, approvedBefore };
     // A transcript that was cut may have lost the call: then the answer is a message like any other.
     if (pending === undefined || !hasOpenCall(history, pending.callId)) return input;
     return { ...input, resume: resumeOf(pending, message, run.spec.actor) };

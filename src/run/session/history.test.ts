@@ -1,7 +1,7 @@
 import type { AgentRun } from '../../api/v1alpha1/agent-run.js';
 import type { RunEvent, TranscriptMessage } from '../../protocol/run.js';
 import { assistantMessage, userMessage } from '../../../test/builders/run-events.js';
-import { MAX_HISTORY_BYTES, historyOf, repaired } from './history.js';
+import { MAX_HISTORY_BYTES, historyOf, repaired, type History } from './history.js';
 
 function run(name: string, claimedAt?: string): AgentRun {
   return {
@@ -42,7 +42,7 @@ function sources(runs: AgentRun[], previous: string | undefined, events: (name: 
   };
 }
 
-const texts = (messages: readonly TranscriptMessage[]) =>
+const texts = ({ messages }: Pick<History, 'messages'>) =>
   messages.map((message) => (message.role === 'tool' ? message.result : message.text));
 
 test('runs follow in the order of their claims, up to the run that the Job names', async () => {
@@ -62,29 +62,89 @@ test('runs follow in the order of their claims, up to the run that the Job names
 test('without an earlier run nothing is read', async () => {
   const from = sources([run('a', '2026-01-01')], undefined, () => [userMessage(1, 'x')]);
 
-  expect(await historyOf(from)).toEqual([]);
+  expect(await historyOf(from)).toEqual({ messages: [], warnings: [] });
   expect(from.read).toEqual([]);
 });
 
-test('old messages go when a session has more than 1 MiB', async () => {
-  const runs = [run('a', '2026-01-01'), run('b', '2026-01-02'), run('c', '2026-01-03')];
-  const from = sources(runs, 'c', (name) => [
-    userMessage(1, name.repeat(400 * 1024)),
-    assistantMessage(2, `re ${name}`),
-  ]);
+/** A run in which the agent read a lot: a message of the person, calls with results, and its last words. */
+function busy(steps: number, bytes: number): RunEvent[] {
+  const events: RunEvent[] = [userMessage(1, 'Read it all.')];
+  for (let step = 0; step < steps; step++) {
+    const id = `c${step}`;
+    const message = (message: TranscriptMessage): RunEvent => ({ type: 'message', v: 1, seq: 0, at: '', message });
+    events.push(message({ role: 'assistant', text: '', toolCalls: [{ id, tool: 'shell', input: '{}' }] }));
+    events.push(
+      message({ role: 'tool', callId: id, tool: 'shell', result: JSON.stringify('x'.repeat(bytes)), isError: false }),
+    );
+  }
+  return [...events, assistantMessage(99, 'I read it.')];
+}
 
-  const history = await historyOf(from);
+const ROLES = (steps: number) => [
+  'user',
+  ...Array.from({ length: steps }, () => ['assistant', 'tool']).flat(),
+  'assistant',
+];
+const roles = ({ messages }: History) => messages.map(({ role }) => role);
+const isMarked = (message: TranscriptMessage) => message.role === 'tool' && message.result.includes('"truncated":true');
 
-  expect(texts(history).map((text) => text.slice(0, 4))).toEqual(['bbbb', 're b', 'cccc', 're c']);
-  expect(Buffer.byteLength(JSON.stringify(history))).toBeLessThan(MAX_HISTORY_BYTES);
+test('of a run that is larger than the bound old results are cut, and nothing that a person said', async () => {
+  const history = await historyOf(sources([run('a', '2026-01-01')], 'a', () => busy(40, 60_000)));
+
+  expect(Buffer.byteLength(JSON.stringify(history.messages))).toBeLessThan(MAX_HISTORY_BYTES + 1000);
+  expect(roles(history)).toEqual(['user', ...ROLES(40)]);
+  expect(texts(history)[1]).toBe('Read it all.');
+  expect(texts(history).at(-1)).toBe('I read it.');
+  const marked = history.messages.map(isMarked);
+  const cut = marked.filter(Boolean).length;
+  expect(cut).toBeGreaterThan(4);
+  expect(marked.lastIndexOf(true)).toBe(1 + 2 * cut);
+  expect(texts(history)[0]).toContain(
+    `Cut are, the oldest first: ${cut} results of tools. What the user said is whole.`,
+  );
+  expect(history.warnings).toEqual([expect.stringContaining(`${cut} results of tools. What people said was not cut.`)]);
 });
 
-test('at most 50 runs are read', async () => {
+test('what is older than the bound keeps what was said in it', async () => {
+  const runs = Array.from({ length: 6 }, (_, i) => run(`r${i}`, `2026-01-0${i + 1}`));
+  const history = await historyOf(sources(runs, 'r5', () => busy(20, 60_000)));
+
+  expect(roles(history)).toEqual(['user', ...runs.flatMap(() => ROLES(20))]);
+  expect(texts(history).filter((text) => text === 'Read it all.' || text === 'I read it.')).toHaveLength(12);
+  expect(Buffer.byteLength(JSON.stringify(history.messages))).toBeLessThan(MAX_HISTORY_BYTES + 1000);
+  const cut = history.messages.filter(isMarked).length;
+  expect(history.warnings).toEqual([expect.stringContaining(`${cut} results of tools.`)]);
+});
+
+test('messages of people stay, however long', async () => {
+  const runs = [run('a', '2026-01-01'), run('b', '2026-01-02')];
+  const long = (name: string) => name.repeat(MAX_HISTORY_BYTES);
+  const history = await historyOf(
+    sources(runs, 'b', (name) => [userMessage(1, long(name)), assistantMessage(2, 'ok')]),
+  );
+
+  expect(texts(history)).toEqual([long('a'), 'ok', long('b'), 'ok']);
+});
+
+test('at most 50 runs are read, and the rest is named', async () => {
   const runs = Array.from({ length: 80 }, (_, i) => run(`r${i}`, `2026-01-01T00:00:${String(i).padStart(2, '0')}`));
   const from = sources(runs, 'r79', () => [userMessage(1, 'x')]);
+  const history = await historyOf(from);
 
-  expect(await historyOf(from)).toHaveLength(50);
+  expect(history.messages).toHaveLength(51);
+  expect(history.warnings).toEqual([expect.stringContaining('30 runs are older than the newest 50')]);
   expect(from.read).toHaveLength(50);
+});
+
+test.each(['truncated', 'expired'] as const)('a transcript that is %s is named', async (state) => {
+  const from = sources([run('a', '2026-01-01')], 'a', () => []);
+  const history = await historyOf({
+    ...from,
+    transcript: () => Promise.resolve({ events: [assistantMessage(2, 'hi')], state }),
+  });
+
+  expect(texts(history)).toEqual(['(Some earlier messages of this conversation are not there any more.)', 'hi']);
+  expect(history.warnings).toHaveLength(1);
 });
 
 const user: TranscriptMessage = { role: 'user', text: 'go' };
@@ -115,9 +175,8 @@ test.each<[string, TranscriptMessage[], TranscriptMessage[]]>([
   ['is whole', [user, calling, answered('1'), answered('2')], [user, calling, answered('1'), answered('2')]],
   ['ended in the middle of a call', [user, calling, answered('2')], [user, calling, interrupted('1'), answered('2')]],
   ['begins with a result', [answered('0'), user], [user]],
-  ['begins with an answer', [{ role: 'assistant', text: 'hi' }, user], [user]],
   ['has a result too many', [user, answered('9')], [user]],
-  ['has no message of a person', [calling, answered('1')], []],
+  ['has no message of a person', [calling, answered('1')], [calling, answered('1'), interrupted('2')]],
 ])('a conversation that %s can be continued', (_name, messages, expected) => {
   expect(repaired(messages)).toEqual(expected);
 });
@@ -145,9 +204,26 @@ test('a compacted session begins with its summary and the messages that were kep
   expect(texts(await historyOf(sources(runs, 'c', (name) => events[name] ?? [])))).toEqual(['task, summary', 'third']);
 });
 
+test('results that a run cut on the way stay cut', async () => {
+  const [first, ...rest] = busy(3, 1000);
+  const compaction: RunEvent = { type: 'compaction', seq: 50, at: '', text: 'Read it all.', kept: 6, cleared: 2 };
+  const events = [first as RunEvent, ...rest.slice(0, 6), compaction, ...rest.slice(6)];
+  const history = await historyOf(sources([run('a', '2026-01-01')], 'a', () => events));
+  expect(roles(history)).toEqual(ROLES(3));
+  expect(history.messages.map(isMarked)).toEqual([false, false, true, false, true, false, false, false]);
+  expect(history.warnings).toEqual([]);
+});
+
+test('a conversation without its beginning says so', async () => {
+  const from = sources([run('a', '2026-01-01')], 'a', () => [assistantMessage(2, 'hi')]);
+  expect(texts(await historyOf(from))).toEqual(['(The beginning of this conversation is not there any more.)', 'hi']);
+});
+
 test('what could not be read is named in front of the rest', async () => {
   const note = '(Earlier messages of this conversation are archived, and the archive cannot be read at the moment.)';
   const from = sources([run('a', '2026-01-01')], 'a', () => [userMessage(1, 'go'), assistantMessage(2, 'done')]);
-  expect(texts(await historyOf({ ...from, isIncomplete: true }))).toEqual([note, 'go', 'done']);
+  const history = await historyOf({ ...from, isIncomplete: true });
+  expect(texts(history)).toEqual([note, 'go', 'done']);
+  expect(history.warnings).toHaveLength(1);
   expect(texts(await historyOf({ ...from, previous: undefined, isIncomplete: true }))).toEqual([note]);
 });

@@ -5,9 +5,12 @@
 import type { AgentRun } from '../../api/v1alpha1/agent-run.js';
 import type { RunEvent, TranscriptMessage } from '../../protocol/run.js';
 import type { Transcript } from '../../transcript/chunk-store.js';
+import { clearedResult, isClearable, isCleared } from './cleared-result.js';
+import { clearResults, fitHistory, sizeOf, type Cleared, type Cuts } from './fit.js';
 import { claimOrder } from './order.js';
 
-export const MAX_HISTORY_BYTES = 1024 * 1024;
+/** About half a million tokens: what exceeds the window of a model is the business of its runner. */
+export const MAX_HISTORY_BYTES = 2 * 1024 * 1024;
 export const MAX_HISTORY_RUNS = 50;
 
 export interface HistorySources {
@@ -20,44 +23,136 @@ export interface HistorySources {
   isIncomplete: boolean;
 }
 
-const INCOMPLETE =
-  '(Earlier messages of this conversation are archived, and the archive cannot be read at the moment.)';
-
-/**
- * Messages of the session before a run, newest that fit in 1 MiB and 50 runs: of the previous run, and of the ones before it
- * in the order of their claims. `openCall` is the call at the end that stays without a result, because the run itself brings
- * it. What cannot be read is named in a first message, so that the agent does not take the rest for all.
- */
-export async function historyOf(sources: HistorySources, openCall?: string): Promise<TranscriptMessage[]> {
-  const said = await conversationOf(sources, openCall);
-  return sources.isIncomplete ? [{ role: 'user', text: INCOMPLETE }, ...said] : said;
+export interface History {
+  messages: TranscriptMessage[];
+  /** What a person should know about it; empty when everything is there as it was. */
+  warnings: string[];
 }
 
-async function conversationOf(sources: HistorySources, openCall: string | undefined): Promise<TranscriptMessage[]> {
+/**
+ * Messages of the session before a run, of the previous run and of the ones before it in the order of their claims, within
+ * {@link MAX_HISTORY_BYTES} as far as that goes without cutting what the person said. `openCall` is the call at the end that
+ * stays without a result, because the run itself brings it. What is missing or cut is named in a first message, so that the
+ * agent does not take the rest for all.
+ */
+export async function historyOf(sources: HistorySources, openCall?: string): Promise<History> {
+  const read = await conversationOf(sources);
+  const whole = repaired(read.messages, openCall);
+  const { messages, cuts } = fitHistory(whole, { maxBytes: MAX_HISTORY_BYTES, openCall, cleared: read.cleared });
+  const isIncomplete = sources.isIncomplete;
+  const begins = messages.length === 0 || messages[0]?.role === 'user';
+  const notes = notesOf({ ...read.gaps, cuts, isIncomplete, isHeadless: !begins });
+  if (notes.length === 0) return { messages, warnings: [] };
+  const text = notes.map(({ agent }) => `(${agent})`).join('\n');
+  return { messages: [{ role: 'user', text }, ...messages], warnings: notes.map(({ person }) => person) };
+}
+
+/** What of the conversation could not be had. */
+interface Gaps {
+  /** Runs before the newest ones that are read. */
+  unread: number;
+  /** Runs whose transcript has holes. */
+  truncated: number;
+  /** Runs whose transcript was removed. */
+  expired: number;
+}
+
+interface Read {
+  messages: TranscriptMessage[];
+  cleared: Cleared;
+  gaps: Gaps;
+}
+
+async function conversationOf(sources: HistorySources): Promise<Read> {
   const { previous } = sources;
-  if (previous === undefined) return [];
-  const chain = chainOf(previous, sources.others());
+  const gaps: Gaps = { unread: 0, truncated: 0, expired: 0 };
+  const cleared: Cleared = { results: 0, bytes: 0 };
+  if (previous === undefined) return { messages: [], cleared, gaps };
+  const all = chainOf(previous, sources.others());
   let messages: TranscriptMessage[] = [];
   let bytes = 0;
   let compaction: OpenCompaction | undefined;
-  for (const earlier of chain) {
-    const { events } = await sources.transcript(earlier);
+  for (const earlier of all.slice(0, MAX_HISTORY_RUNS)) {
+    const { events, state } = await sources.transcript(earlier);
+    if (state === 'truncated' || state === 'expired') gaps[state] += 1;
     const part: HistoryPart = compaction === undefined ? afterCompaction(events) : beforeCompaction(events, compaction);
     compaction = part.compaction;
-    const own = part.messages;
-    const kept = newestWithin(own, MAX_HISTORY_BYTES - bytes);
-    bytes += kept.reduce((sum, message) => sum + sizeOf(message), 0);
-    messages = [...kept, ...messages];
-    if (kept.length < own.length || compaction?.missing === 0) break;
+    // Newer ones alone are too much: none of these results can stay, and not all of them must be held at once.
+    const own =
+      bytes > MAX_HISTORY_BYTES ? clearResults(part.messages) : { messages: part.messages, results: 0, bytes: 0 };
+    cleared.results += own.results;
+    cleared.bytes += own.bytes;
+    bytes += own.messages.reduce((sum, message) => sum + sizeOf(message), own.bytes);
+    messages = [...own.messages, ...messages];
+    if (compaction?.missing === 0) break;
   }
-  if (compaction !== undefined) messages = [{ role: 'user', text: compaction.text }, ...messages];
-  return repaired(messages, openCall);
+  if (compaction === undefined)
+    return { messages, cleared, gaps: { ...gaps, unread: Math.max(0, all.length - MAX_HISTORY_RUNS) } };
+  const { text, missing } = compaction;
+  const kept = withClearedResults(messages, Math.max(0, compaction.cleared - missing));
+  return { messages: [{ role: 'user', text }, ...kept], cleared, gaps };
 }
 
-/** A summary, and how many of the messages before it are still to be found. */
+/** The conversation as its run went on with it: the oldest so many results were cut there. */
+function withClearedResults(messages: readonly TranscriptMessage[], count: number): TranscriptMessage[] {
+  let left = count;
+  return messages.map((message) => {
+    if (left === 0 || (!isClearable(message) && !isCleared(message))) return message;
+    left -= 1;
+    return isClearable(message) ? clearedResult(message) : message;
+  });
+}
+
+interface Note {
+  /** For the model. */
+  agent: string;
+  /** For the record of the run. */
+  person: string;
+}
+
+function notesOf(found: Gaps & { cuts: Cuts; isIncomplete: boolean; isHeadless: boolean }): Note[] {
+  const notes: Note[] = [];
+  if (found.isIncomplete) {
+    const text = 'Earlier messages of this conversation are archived, and the archive cannot be read at the moment.';
+    notes.push({ agent: text, person: text });
+  }
+  const gone = found.expired + found.truncated;
+  if (gone > 0 || found.unread > 0) {
+    const agent = 'Some earlier messages of this conversation are not there any more.';
+    const why = [
+      ...(found.unread > 0 ? [`${found.unread} runs are older than the newest ${MAX_HISTORY_RUNS}`] : []),
+      ...(found.expired > 0 ? [`the transcripts of ${found.expired} runs have expired`] : []),
+      ...(found.truncated > 0 ? [`the transcripts of ${found.truncated} runs did not fit`] : []),
+    ];
+    notes.push({
+      agent,
+      person: `The agent was not told everything that was said in this session: ${why.join(', ')}.`,
+    });
+  } else if (found.isHeadless) {
+    const text = 'The beginning of this conversation is not there any more.';
+    notes.push({ agent: text, person: text });
+  }
+  if (found.cuts.results + found.cuts.reasoning + found.cuts.texts > 0) notes.push(noteOf(found.cuts));
+  return notes;
+}
+
+function noteOf({ results, reasoning, texts }: Cuts): Note {
+  const cut = [
+    ...(results > 0 ? [`${results} results of tools`] : []),
+    ...(reasoning > 0 ? [`the reasoning of ${reasoning} answers`] : []),
+    ...(texts > 0 ? [`${texts} texts of the agent`] : []),
+  ].join(', ');
+  return {
+    agent: `This conversation is too long to be kept whole. Cut are, the oldest first: ${cut}. What the user said is whole.`,
+    person: `This session is longer than the ${MAX_HISTORY_BYTES} bytes that a run is given of it. Cut were, the oldest first: ${cut}. What people said was not cut.`,
+  };
+}
+
+/** A summary, how many of the messages before it are still to be found, and how many of their results are cut. */
 interface OpenCompaction {
   text: string;
   missing: number;
+  cleared: number;
 }
 
 interface HistoryPart {
@@ -70,14 +165,15 @@ function afterCompaction(events: readonly RunEvent[]): HistoryPart {
   const at = events.findLastIndex(({ type }) => type === 'compaction');
   const event = events[at];
   if (event?.type !== 'compaction') return { messages: messagesOf(events), compaction: undefined };
-  const before = beforeCompaction(events.slice(0, at), { text: event.text, missing: event.kept });
+  const { text, kept, cleared = 0 } = event;
+  const before = beforeCompaction(events.slice(0, at), { text, missing: kept, cleared });
   return { ...before, messages: [...before.messages, ...messagesOf(events.slice(at + 1))] };
 }
 
-function beforeCompaction(events: readonly RunEvent[], { text, missing }: OpenCompaction): HistoryPart {
+function beforeCompaction(events: readonly RunEvent[], { text, missing, cleared }: OpenCompaction): HistoryPart {
   const all = messagesOf(events);
   const messages = all.slice(Math.max(0, all.length - missing));
-  return { messages, compaction: { text, missing: missing - messages.length } };
+  return { messages, compaction: { text, missing: missing - messages.length, cleared } };
 }
 
 /** The previous run, then the ones claimed before it, newest first. */
@@ -85,62 +181,43 @@ function chainOf(previous: AgentRun, others: readonly AgentRun[]): AgentRun[] {
   const before = others
     .filter((other) => claimOrder(other) < claimOrder(previous))
     .sort((a, b) => (claimOrder(a) < claimOrder(b) ? 1 : -1));
-  return [previous, ...before].slice(0, MAX_HISTORY_RUNS);
+  return [previous, ...before];
 }
 
 function messagesOf(events: readonly RunEvent[]): TranscriptMessage[] {
   return events.flatMap((event) => (event.type === 'message' ? [event.message] : []));
 }
 
-function newestWithin(messages: readonly TranscriptMessage[], maxBytes: number): TranscriptMessage[] {
-  let bytes = 0;
-  let first = messages.length;
-  while (first > 0) {
-    const message = messages[first - 1];
-    if (message === undefined || bytes + sizeOf(message) > maxBytes) break;
-    bytes += sizeOf(message);
-    first -= 1;
-  }
-  return messages.slice(first);
-}
-
-function sizeOf(message: TranscriptMessage): number {
-  return Buffer.byteLength(JSON.stringify(message));
-}
-
 const INTERRUPTED = JSON.stringify({ error: 'The run ended before this call had a result.' });
 
 /**
- * A conversation that every model accepts: it begins with a user, each call has exactly one result right after it, and
- * results without a call are left out. A cut transcript or a run that died in the middle of a call needs this. `openCall`
+ * A conversation in which each call has exactly one result right after it, and results without a call are left out. A cut transcript or a run that died in the middle of a call needs this. `openCall`
  * is a call of the last assistant message that gets no result here.
  */
 export function repaired(messages: readonly TranscriptMessage[], openCall?: string): TranscriptMessage[] {
   const last = messages.findLastIndex(({ role }) => role === 'assistant');
-  const start = messages.findIndex(({ role }) => role === 'user');
-  if (start === -1) return [];
   const whole: TranscriptMessage[] = [];
-  for (let i = start; i < messages.length; i++) {
+  for (let i = 0; i < messages.length; i++) {
     const message = messages[i];
     if (message === undefined || message.role === 'tool') continue;
     whole.push(message);
     if (message.role !== 'assistant') continue;
     const results = resultsAfter(messages, i);
     for (const call of message.toolCalls ?? []) {
-      if (i === last && call.id === openCall && !results.has(call.id)) continue;
-      whole.push(
-        results.get(call.id) ?? { role: 'tool', callId: call.id, tool: call.tool, result: INTERRUPTED, isError: true },
-      );
+      // Some models use the same id twice: what comes first belongs to what comes first.
+      const at = results.findIndex(({ callId }) => callId === call.id);
+      if (at === -1 && i === last && call.id === openCall) continue;
+      const none = { role: 'tool' as const, callId: call.id, tool: call.tool, result: INTERRUPTED, isError: true };
+      whole.push(results.splice(at, at === -1 ? 0 : 1)[0] ?? none);
     }
   }
   return whole;
 }
 
-function resultsAfter(messages: readonly TranscriptMessage[], index: number): Map<string, TranscriptMessage> {
-  const results = new Map<string, TranscriptMessage>();
-  for (const message of messages.slice(index + 1)) {
-    if (message.role !== 'tool') break;
-    results.set(message.callId, message);
-  }
-  return results;
+type ToolMessage = Extract<TranscriptMessage, { role: 'tool' }>;
+
+function resultsAfter(messages: readonly TranscriptMessage[], index: number): ToolMessage[] {
+  const rest = messages.slice(index + 1);
+  const end = rest.findIndex(({ role }) => role !== 'tool');
+  return rest.slice(0, end === -1 ? undefined : end).filter((message) => message.role === 'tool');
 }
