@@ -1,6 +1,7 @@
 /** The gateway put together: what calls what. No server, no environment: src/processes/gateway.ts adds them. */
 import type { ArchiveReader } from '../archive/types.js';
 import type { KubeApi } from '../kube/types.js';
+import type { BodyBudget } from '../net/body-budget.js';
 import type { WebClient } from '../net/web-client.js';
 import type { Logger } from '../observability/logger.js';
 import type { HttpMetrics } from '../observability/metrics.js';
@@ -48,6 +49,8 @@ export interface GatewayDeps {
   archive?: ArchiveReader | undefined;
   /** To the MCP servers of users. */
   web: Pick<WebClient, 'request'>;
+  /** The memory budget of all bodies of the process, of requests and of answers. */
+  bodies: BodyBudget;
   clock: Clock;
   metrics: GatewayMetrics;
   httpMetrics: HttpMetrics;
@@ -98,15 +101,10 @@ export function createGateway(deps: GatewayDeps): Gateway {
       boxes: inputs,
     }),
     finisher,
-    models: new ModelCalls({
-      ...shared,
-      boxes: inputs,
-      agents: caches.agents,
-      budgets,
-      ...deps.models,
-    }),
+    models: new ModelCalls({ ...shared, boxes: inputs, agents, budgets, ...deps.models }),
     mcp: mcp.calls,
     isDraining: deps.isDraining,
+    bodies: deps.bodies,
     clock,
     metrics: deps.httpMetrics,
     log,
@@ -133,13 +131,13 @@ function backlogOf({ caches: { runs }, maxFinishedRuns, clock }: GatewayDeps): O
 
 /** Connections of runs to MCP servers. */
 function createMcp(
-  { api, caches, clock, web }: Pick<GatewayDeps, 'api' | 'caches' | 'clock' | 'web'>,
+  { api, caches, clock, web, bodies }: Pick<GatewayDeps, 'api' | 'caches' | 'clock' | 'web' | 'bodies'>,
   shared: Pick<McpCallsOptions, 'store' | 'ownership' | 'boxes' | 'metrics'>,
 ): { calls: McpCalls; claims: ClaimServers } {
   const { agents, connectors } = caches;
   const secrets = new AgentSecrets(api);
   return {
     claims: new ClaimServers({ connectors, secrets }),
-    calls: new McpCalls({ ...shared, agents, connectors, secrets, proxy: new McpProxy({ clock, web }) }),
+    calls: new McpCalls({ ...shared, agents, connectors, secrets, proxy: new McpProxy({ clock, web, bodies }) }),
   };
 }

@@ -15,7 +15,13 @@ export interface BodyLimits {
   /** The body has stalled once this fires. */
   giveUp?: AbortSignal;
   /** What the bodies of the process may hold together, and where this one comes from. */
-  budget?: { all: BodyBudget; address: string };
+  budget?: BodyOrigin;
+}
+
+/** Whose body it is, for the budget of all. */
+export interface BodyOrigin {
+  all: BodyBudget;
+  address: string;
 }
 
 export type BodyState =
@@ -126,17 +132,23 @@ function aborted(error: Error | null): CappedBody {
 
 /**
  * All bytes of an answer; undefined when it has more than `maxBytes`, and then its connection is cut. Rejects when the
- * answer breaks off.
+ * answer breaks off, or has to make room for others in the budget.
  */
-export async function readAnswer(answer: Readable, maxBytes: number): Promise<Buffer | undefined> {
-  const { state, body, error } = await readCappedBody(answer, { maxBytes });
+export async function readAnswer(answer: Readable, maxBytes: number, budget?: BodyOrigin): Promise<Buffer | undefined> {
+  const { state, body, error } = await readCappedBody(answer, { maxBytes, ...(budget && { budget }) });
   if (state === 'complete') return body;
   answer.destroy();
   if (state === 'too_large') return undefined;
+  if (state === 'stalled') throw noRoom();
   throw error ?? Object.assign(new Error('the answer broke off'), { code: 'ERR_STREAM_PREMATURE_CLOSE' });
 }
 
+/** What came too slowly while others needed its memory. */
+export function noRoom(): Error {
+  return Object.assign(new Error('the answer had to make room for others'), { code: 'ERR_NO_ROOM' });
+}
+
 /** As {@link readAnswer}, in UTF-8. */
-export async function readText(answer: Readable, maxBytes: number): Promise<string | undefined> {
-  return (await readAnswer(answer, maxBytes))?.toString('utf8');
+export async function readText(answer: Readable, maxBytes: number, budget?: BodyOrigin): Promise<string | undefined> {
+  return (await readAnswer(answer, maxBytes, budget))?.toString('utf8');
 }

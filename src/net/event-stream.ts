@@ -23,22 +23,35 @@ export class EventStream {
     this.#lines = new TextLines('data: '.length + maxLength);
   }
 
+  /** Characters of what has not ended yet. */
+  get held(): number {
+    return this.#length + this.#lines.held;
+  }
+
   /** The events with data that end in this piece. */
   read(piece: Uint8Array): ServerSentEvent[] {
-    return this.#lines.read(piece).flatMap((line) => this.#line(line));
+    return this.#events(this.#lines.read(piece));
   }
 
   /** The event that the end of the stream ended. */
   end(): ServerSentEvent[] {
-    return [this.#lines.rest(), ''].flatMap((line) => this.#line(line));
+    return this.#events([this.#lines.rest(), '']);
   }
 
-  #line(line: string): ServerSentEvent[] {
-    if (line === '') return this.#dispatch();
+  /** No list for each line: a server may send millions of empty ones. */
+  #events(lines: readonly string[]): ServerSentEvent[] {
+    const events: ServerSentEvent[] = [];
+    for (const line of lines) {
+      if (line !== '') this.#line(line);
+      else if (this.#data.length > 0 || this.#length > 0 || this.#type !== '') events.push(...this.#dispatch());
+    }
+    return events;
+  }
+
+  #line(line: string): void {
     const [, field = '', value = ''] = /^([^:]*)(?:: ?([^]*))?$/.exec(line) ?? [];
     if (field === 'data') this.#add(value);
     else if (field === 'event') this.#type = value;
-    return [];
   }
 
   #add(data: string): void {

@@ -11,6 +11,11 @@ export class TextLines {
   /** What has grown beyond `maxLength` characters is dropped. */
   constructor(private readonly maxLength = Infinity) {}
 
+  /** Characters of the line that has not ended. */
+  get held(): number {
+    return this.#length;
+  }
+
   /** The lines that end in this piece, at a line feed, a return or both. */
   read(piece: Uint8Array): string[] {
     const decoded = this.#decoder.decode(piece, { stream: true });

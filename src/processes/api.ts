@@ -11,6 +11,7 @@ import { createRegistry as createToolRegistry } from '../mcp/registry.js';
 import { WrongKeys } from '../mcp/wrong-keys.js';
 import { callerAddressBehind } from '../net/caller-address.js';
 import { BodyBudget } from '../net/body-budget.js';
+import { limitWaitingConnections } from '../net/waiting-connections.js';
 import { allowedOrigins } from '../mcp/origins.js';
 import { allowedHosts } from '../mcp/hosts.js';
 import { createMcpRouter } from '../mcp/router.js';
@@ -154,6 +155,7 @@ function publicServer(core: Core, followers: Followers): Runnable {
   const server = createServer(createPublicApp(core, followers));
   server.keepAliveTimeout = KEEP_ALIVE_MS;
   server.requestTimeout = REQUEST_MS;
+  limitWaitingConnections(server);
   return {
     name: 'public server',
     start: () => listen(server, core.config.apiPort),

@@ -22,6 +22,7 @@ import {
 import { createProviderStatus } from '../gateway/providers/provider-status.js';
 import { ProviderClient } from '../gateway/providers/provider-client.js';
 import { Secrets } from '../kube/core-types.js';
+import { BodyBudget } from '../net/body-budget.js';
 import { systemResolve } from '../net/dial.js';
 import { operatorAddresses, publicAddresses } from '../net/public-address.js';
 import { WebClient } from '../net/web-client.js';
@@ -39,6 +40,9 @@ import {
   type ProcessBase,
   type RunnableGroup,
 } from './bootstrap.js';
+
+/** What all bodies on their way in may hold: calls of runs, answers of models and of MCP servers. */
+const MAX_BODIES_BYTES = 128 * 1024 * 1024;
 
 export interface GatewayProcessDeps extends ProcessBase {
   config: Pick<
@@ -78,10 +82,12 @@ export function createGatewayProcess(deps: GatewayProcessDeps): GatewayProcess {
     isTrusted: operatorAddresses(),
     resolve: systemResolve,
   });
+  const bodies = new BodyBudget(MAX_BODIES_BYTES);
   const gateway = createGateway({
     api,
     caches,
     web,
+    bodies,
     models: createModelAccess({ api, clock, log, settings: config, dispatcher }),
     archive: deps.archive,
     self: { gatewayPod: config.podName, gatewayUid: config.podUid, gatewayAddress: addressOf(config) },
@@ -108,7 +114,7 @@ export function createGatewayProcess(deps: GatewayProcessDeps): GatewayProcess {
       { name: 'archive', runnables: [closing('archive', () => deps.archive?.close())] },
       { name: 'probes', runnables: [internalServer({ ...deps, port: config.internalPort, problems })] },
       { name: 'caches', runnables: cacheRunnables({ ...caches }) },
-      { name: 'runs', runnables: [gateway.watch, ...tellers(deps, caches, dispatcher)] },
+      { name: 'runs', runnables: [gateway.watch, ...tellers(deps, { caches, dispatcher, bodies })] },
       { name: 'server', runnables: [server] },
       { name: 'drain', runnables: [closing('drain', drain)] },
     ],
@@ -118,7 +124,10 @@ export function createGatewayProcess(deps: GatewayProcessDeps): GatewayProcess {
 }
 
 /** They tell the other processes what this one alone can know: which credentials there are, and which endpoints work. */
-function tellers(deps: GatewayProcessDeps, caches: GatewayCaches, dispatcher: Dispatcher): Runnable[] {
+function tellers(
+  deps: GatewayProcessDeps,
+  { caches, dispatcher, bodies }: { caches: GatewayCaches; dispatcher: Dispatcher; bodies: BodyBudget },
+): Runnable[] {
   const { api, clock, log, config } = deps;
   const installationSecret = installationSecretOf(config);
   const client = new ProviderClient({ clock, dispatcher });
@@ -133,7 +142,7 @@ function tellers(deps: GatewayProcessDeps, caches: GatewayCaches, dispatcher: Di
       gateways: caches.gateways,
       podName: config.podName,
       credentials: new Credentials(new CachedReads(api, Secrets, clock)),
-      probe: (asked, stopping) => probeEndpoint({ clock, client }, asked, stopping),
+      probe: (asked, stopping) => probeEndpoint({ clock, client, bodies }, asked, stopping),
     }),
   ];
 }

@@ -25,6 +25,7 @@ import {
   createProviderDispatcher,
   type ModelSettings,
 } from '../../src/gateway/providers/model-access.js';
+import { BodyBudget } from '../../src/net/body-budget.js';
 import type { WebClient } from '../../src/net/web-client.js';
 import { Jobs, Pods, TokenReviews, type TokenReview } from '../../src/kube/core-types.js';
 import type { CallOptions } from '../../src/kube/types.js';
@@ -132,6 +133,8 @@ export class GatewayWorld {
   readonly api = new ReviewingApi({ clock: this.clock });
   /** Connections to vendors; a test that opens any closes them. */
   readonly dispatcher = createProviderDispatcher();
+  /** What bodies on their way in hold: room for two of the largest. */
+  readonly bodies = new BodyBudget(20 * 1024 * 1024);
   readonly #models: Partial<ModelSettings>;
   readonly #archive: ArchiveReader | undefined;
   readonly #web: Pick<WebClient, 'request'>;
@@ -193,6 +196,7 @@ export class GatewayWorld {
       }),
       archive: this.#archive,
       web: this.#web,
+      bodies: this.bodies,
       clock: this.clock,
       metrics: createGatewayMetrics(registry),
       httpMetrics: createHttpMetrics(registry),
@@ -331,7 +335,12 @@ export class GatewayWorld {
 
   async send(on: GatewayPod, { method, url, body, token }: RawCall): Promise<Reply> {
     const headers = token === undefined ? {} : { authorization: `Bearer ${token}` };
-    const request = Object.assign(Readable.from([Buffer.from(JSON.stringify(body) ?? '')]), { method, url, headers });
+    const request = Object.assign(Readable.from([Buffer.from(JSON.stringify(body) ?? '')]), {
+      method,
+      url,
+      headers,
+      socket: {},
+    });
     const response = new MemoryResponse();
     await on.gateway.handler.handle(request as unknown as IncomingMessage, response as unknown as ServerResponse);
     return response.reply();

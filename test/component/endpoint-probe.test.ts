@@ -1,4 +1,5 @@
 /** The probe of a Box's endpoint over loopback, against a server that speaks the published protocol and checks its key. */
+import { BodyBudget } from '../../src/net/body-budget.js';
 import { probeEndpoint } from '../../src/gateway/endpoints/probe-endpoint.js';
 import { createProviderDispatcher } from '../../src/gateway/providers/model-access.js';
 import { ProviderClient } from '../../src/gateway/providers/provider-client.js';
@@ -17,7 +18,11 @@ async function probe(answer: FakeAnswer, secret = KEY) {
   vendor = await startFakeProvider({ key: KEY, answers: [answer], models: ['qwen3'] });
   const client = new ProviderClient({ clock: systemClock, dispatcher });
   const asked = { baseUrl: vendor.baseUrl('local'), model: undefined, keyIs: 'key API_KEY of Secret models', secret };
-  return probeEndpoint({ clock: systemClock, client }, asked, new AbortController().signal);
+  return probeEndpoint(
+    { clock: systemClock, client, bodies: new BodyBudget(8 * 1024 * 1024) },
+    asked,
+    new AbortController().signal,
+  );
 }
 
 test('a server whose model calls tools is good; one call is made, with the key', async () => {

@@ -1,5 +1,6 @@
 import { Readable } from 'node:stream';
 import { FakeClock } from '../../../test/builders/fake-clock.js';
+import { BODY_BASE_BYTES, BodyBudget } from '../../net/body-budget.js';
 import { ProviderUnreachable } from '../providers/provider-client.js';
 import type { ProviderRequest, ProviderResponse } from '../providers/provider-client.js';
 import { PROBE_BOUND_MS, probeEndpoint } from './probe-endpoint.js';
@@ -8,6 +9,7 @@ const BASE = 'http://vllm:8000/v1';
 const KEY = 'abc-0123456789';
 const ASKED = { baseUrl: BASE, model: undefined, keyIs: 'key API_KEY of Secret models', secret: KEY };
 const stopping = new AbortController().signal;
+const bodies = new BodyBudget(8 * 1024 * 1024);
 
 const LISTED = { status: 200, body: { data: [{ id: 'qwen3' }, { id: 'other' }] } };
 const called = (name: string, args: string) => ({
@@ -36,7 +38,7 @@ function server(...replies: Reply[]) {
 
 test('lists the models with the key, then asks the first of them for a call of a tool, as runs do', async () => {
   const { client, requests } = server(LISTED, GOOD);
-  const verdict = await probeEndpoint({ clock: new FakeClock(), client }, ASKED, stopping);
+  const verdict = await probeEndpoint({ clock: new FakeClock(), client, bodies }, ASKED, stopping);
   expect(verdict).toEqual({
     result: 'ToolCallsWork',
     message: `model qwen3 at ${BASE} answered with a call of a tool, as agents need it`,
@@ -55,7 +57,7 @@ test('lists the models with the key, then asks the first of them for a call of a
 test('a server without a list is fine when the Box names the model, and needs no key when it wants none', async () => {
   const { client, requests } = server(failed(404), GOOD);
   const asked = { baseUrl: BASE, model: 'mine', keyIs: undefined, secret: '' };
-  const verdict = await probeEndpoint({ clock: new FakeClock(), client }, asked, stopping);
+  const verdict = await probeEndpoint({ clock: new FakeClock(), client, bodies }, asked, stopping);
   expect(verdict.result).toBe('ToolCallsWork');
   expect(requests.map(({ headers }) => headers)).toEqual([{}, {}]);
 });
@@ -108,7 +110,7 @@ test.each<[string, Reply[], object, string, string]>([
   ['broken arguments', [LISTED, called('report_ready', '{"word":')], {}, 'NoToolCall', 'arguments or a name'],
 ])('tells %s', async (_what, replies, asked, result, text) => {
   const { client, requests } = server(...replies);
-  const verdict = await probeEndpoint({ clock: new FakeClock(), client }, { ...ASKED, ...asked }, stopping);
+  const verdict = await probeEndpoint({ clock: new FakeClock(), client, bodies }, { ...ASKED, ...asked }, stopping);
   expect(verdict.result).toBe(result);
   expect(verdict.message).toContain(text);
   expect(verdict.message).not.toContain(KEY);
@@ -123,12 +125,28 @@ test('an answer that never comes ends after two minutes; a stop ends the probe w
         signal.addEventListener('abort', () => reject(new ProviderUnreachable('UND_ERR_ABORTED', true)));
       }),
   };
-  const slow = probeEndpoint({ clock, client }, ASKED, stopping);
+  const slow = probeEndpoint({ clock, client, bodies }, ASKED, stopping);
   await clock.advance(PROBE_BOUND_MS);
   expect(await slow).toMatchObject({ result: 'EndpointUnavailable', message: expect.stringContaining('within 120 s') });
 
   const stop = new AbortController();
-  const stopped = probeEndpoint({ clock, client }, ASKED, stop.signal);
+  const stopped = probeEndpoint({ clock, client, bodies }, ASKED, stop.signal);
   stop.abort(new Error('stopping'));
   await expect(stopped).rejects.toThrow('stopping');
+});
+
+test('an answer that comes slowly makes room for others, and is tried again', async () => {
+  const full = new BodyBudget(2 * BODY_BASE_BYTES);
+  const body = new Readable({ read: () => undefined });
+  const client = { send: () => Promise.resolve({ status: 200, contentType: '', body }) };
+  const probe = probeEndpoint({ clock: new FakeClock(), client, bodies: full }, ASKED, stopping);
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(full.bytes).toBe(BODY_BASE_BYTES);
+
+  full.open('other', () => undefined).holds(BODY_BASE_BYTES / 2);
+  full.open('other', () => undefined);
+  full.open(BASE, () => undefined);
+
+  expect(await probe).toMatchObject({ result: 'EndpointUnavailable' });
+  expect(body.destroyed).toBe(true);
 });

@@ -1,4 +1,5 @@
 /** One probe of an OpenAI-compatible server: its list of models, then one call with a tool. */
+import type { BodyBudget } from '../../net/body-budget.js';
 import { readText } from '../../net/capped-body.js';
 import { timeoutSignal } from '../../runtime/timeout-signal.js';
 import type { Clock } from '../../runtime/clock.js';
@@ -15,11 +16,13 @@ const MAX_ANSWER_BYTES = 4 * 1024 * 1024;
 export interface ProbeDeps {
   clock: Clock;
   client: Pick<ProviderClient, 'send'>;
+  /** The memory budget of all bodies of the process. */
+  bodies: BodyBudget;
 }
 
 /** Never rejects for what the server does. Rejects when `stopping` fires. */
 export async function probeEndpoint(
-  { clock, client }: ProbeDeps,
+  { clock, client, bodies }: ProbeDeps,
   asked: AskedEndpoint,
   stopping: AbortSignal,
 ): Promise<EndpointVerdict> {
@@ -34,7 +37,8 @@ export async function probeEndpoint(
       signal: bound.signal,
       giveUpAt,
     });
-    const text = await readText(answer, MAX_ANSWER_BYTES).catch(() => {
+    const budget = { all: bodies, address: asked.baseUrl };
+    const text = await readText(answer, MAX_ANSWER_BYTES, budget).catch(() => {
       throw new ProviderUnreachable('the answer broke off', true);
     });
     return { status, text };

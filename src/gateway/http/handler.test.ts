@@ -1,4 +1,6 @@
+import { once } from 'node:events';
 import { createServer } from 'node:http';
+import { connect, type Socket } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { runPath } from '../../protocol/run.js';
 import { GatewayWorld, NAMESPACE } from '../../../test/builders/gateway-world.js';
@@ -25,6 +27,34 @@ test('a body above the bound gets its answer, and the connection ends', async ()
   expect(await reply.json()).toEqual({ error: 'the body is larger than 65536 bytes' });
   expect(world.api.writes).toEqual([]);
   await new Promise((resolve) => server.close(resolve));
+});
+
+test('bodies that come slowly make room for others, and may be sent again', async () => {
+  const { world, gateway, pod } = setUp();
+  const server = createServer((request, response) => void gateway.gateway.handler.handle(request, response));
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  const path = runPath(NAMESPACE, 'helper-1', 'events');
+  const head = `POST ${path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${pod.token}\r\n`;
+  const sockets = Array.from({ length: 4 }, () => connect(port, '127.0.0.1'));
+  const first = once(sockets[0] as Socket, 'data');
+  for (const [index, socket] of sockets.entries()) {
+    socket.write(`${head}content-length: 9000000\r\n\r\n${'x'.repeat(8 * 1024 * 1024)}`);
+    // Each has come before the next one begins, so that the first is the slowest.
+    if (index < 2) await untilHeld((bytes) => bytes >= (index + 1) * 8 * 1024 * 1024);
+  }
+
+  const [answer] = (await first) as [Buffer];
+  expect(answer.toString()).toMatch(/^HTTP\/1.1 503 /);
+  expect(answer.toString()).toMatch(/retry-after: 2/i);
+  expect(answer.toString()).toMatch(/connection: close/i);
+  for (const socket of sockets) socket.destroy();
+  await new Promise((resolve) => server.close(resolve));
+  await untilHeld((bytes) => bytes === 0);
+
+  async function untilHeld(isSo: (bytes: number) => boolean): Promise<void> {
+    while (!isSo(world.bodies.bytes)) await new Promise((resolve) => setImmediate(resolve));
+  }
 });
 
 test.each([

@@ -7,6 +7,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { z } from 'zod';
 import { KubeApiError, KubeConnectionError } from '../../kube/errors.js';
 import type { Logger } from '../../observability/logger.js';
+import type { BodyBudget } from '../../net/body-budget.js';
 import type { HttpMetrics } from '../../observability/metrics.js';
 import { MAX_MCP_ANSWER_DEPTH, MAX_MCP_MESSAGE_BYTES } from '../../protocol/mcp.js';
 import { parseBounded } from '../../protocol/bounded-parse.js';
@@ -45,9 +46,16 @@ export interface GatewayHandlerOptions {
   mcp: Pick<McpCalls, 'call'>;
   /** True while the process stops: runners go to another pod. */
   isDraining: () => boolean;
+  /** The memory budget of all bodies of the process. */
+  bodies: BodyBudget;
   clock: Clock;
   metrics: HttpMetrics;
   log: Logger;
+}
+
+interface Exchange {
+  request: IncomingMessage;
+  response: ServerResponse;
 }
 
 export class GatewayHandler {
@@ -65,7 +73,7 @@ export class GatewayHandler {
     try {
       await this.#answer(route, request, response);
     } catch (error) {
-      this.#sendError(route, response, error);
+      this.#sendError(route, { request, response }, error);
     }
     const seconds = (clock.monotonic() - startedAt) / 1000;
     const method = request.method ?? '';
@@ -85,7 +93,11 @@ export class GatewayHandler {
     const gone = new AbortController();
     response.once('close', () => gone.abort());
     if (route.kind === 'mcp') return this.#mcpCall({ route, identity, signal: gone.signal }, request, response);
-    const body = await readJson(request, MAX_MODEL_BYTES, MODEL_LIMITS);
+    const body = await readJson(request, {
+      maxBytes: MAX_MODEL_BYTES,
+      limits: MODEL_LIMITS,
+      bodies: this.#options.bodies,
+    });
     const call = { identity, provider: route.provider, path: route.path, body, signal: gone.signal };
     await this.#options.models.call(call, sinkOf(response, gone.signal));
     response.end();
@@ -97,7 +109,7 @@ export class GatewayHandler {
     response: ServerResponse,
   ): Promise<void> {
     const isPost = request.method === 'POST';
-    const body = isPost ? await readJson(request, MAX_MCP_MESSAGE_BYTES) : undefined;
+    const body = isPost ? await this.#json(request, MAX_MCP_MESSAGE_BYTES) : undefined;
     const call = { identity, server: route.server, body, headers: request.headers, signal };
     await this.#options.mcp.call(call, sinkOf(response, signal));
     response.end();
@@ -114,21 +126,25 @@ export class GatewayHandler {
     const { claims, reports, tools, finisher } = this.#options;
     switch (route.call) {
       case 'claim':
-        return claims.claim(identity, fit(ClaimRequest, await readJson(request, MAX_CLAIM_BYTES)));
+        return claims.claim(identity, fit(ClaimRequest, await this.#json(request, MAX_CLAIM_BYTES)));
       case 'events': {
-        const report = fit(EventsRequest, await readJson(request, MAX_REPORT_BYTES));
+        const report = fit(EventsRequest, await this.#json(request, MAX_REPORT_BYTES));
         return reports.report(identity, { ...report, events: inOrder(report.events) });
       }
       case 'tool':
-        return tools.call(identity, fit(ToolRequest, await readJson(request, MAX_TOOL_BYTES)));
+        return tools.call(identity, fit(ToolRequest, await this.#json(request, MAX_TOOL_BYTES)));
       case 'finish': {
-        const report = fit(FinishRequest, await readJson(request, MAX_REPORT_BYTES));
+        const report = fit(FinishRequest, await this.#json(request, MAX_REPORT_BYTES));
         return finisher.finish(identity, { ...report, events: inOrder(report.events) });
       }
     }
   }
 
-  #sendError(route: Route, response: ServerResponse, error: unknown): void {
+  #json(request: IncomingMessage, maxBytes: number): Promise<unknown> {
+    return readJson(request, { maxBytes, bodies: this.#options.bodies });
+  }
+
+  #sendError(route: Route, { request, response }: Exchange, error: unknown): void {
     const { log } = this.#options;
     const known = asGatewayError(error);
     const fields = { route: route.pattern, status: known.status, type: known.type };
@@ -143,7 +159,7 @@ export class GatewayHandler {
     if (known.retryAfterSeconds !== undefined) response.setHeader('retry-after', String(known.retryAfterSeconds));
     if (known.status === 405) response.setHeader('allow', methodsOf(route).join(', '));
     // The rest of the body is not read.
-    if (known.status === 413) response.setHeader('connection', 'close');
+    if (!request.complete && request.isPaused()) response.setHeader('connection', 'close');
     // Another pod's address reads the same on every route: the runner follows it before it looks at the call.
     const isTyped = (route.kind === 'model' || route.kind === 'mcp') && known.status !== 421;
     sendJson(response, known.status, {

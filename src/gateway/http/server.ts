@@ -2,6 +2,7 @@
 import { createServer, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import type { Logger } from '../../observability/logger.js';
+import { limitWaitingConnections } from '../../net/waiting-connections.js';
 import { closeWithin } from '../../observability/probes.js';
 import { backoffDelay } from '../../runtime/backoff.js';
 import { sleep, type Clock } from '../../runtime/clock.js';
@@ -63,6 +64,7 @@ export class GatewayServer {
     server.headersTimeout = HEADERS_TIMEOUT_MS;
     server.requestTimeout = REQUEST_TIMEOUT_MS;
     server.keepAliveTimeout = KEEP_ALIVE_MS;
+    limitWaitingConnections(server);
     this.#server = server;
     await new Promise<void>((resolve, reject) => {
       server.once('error', reject);

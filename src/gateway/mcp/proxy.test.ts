@@ -1,5 +1,6 @@
 import { Readable } from 'node:stream';
 import { FakeClock } from '../../../test/builders/fake-clock.js';
+import { BodyBudget } from '../../net/body-budget.js';
 import type { WebRequest, WebResponse } from '../../net/web-client.js';
 import type { CallResult } from '../metrics.js';
 import { readMessage } from './message.js';
@@ -17,9 +18,11 @@ function open(pieces: readonly string[]): Readable {
   return stream;
 }
 
-function setUp(answer: (request: WebRequest) => Promise<WebResponse>) {
+const MIB = 1024 * 1024;
+
+function setUp(answer: (request: WebRequest) => Promise<WebResponse>, bodies = new BodyBudget(16 * MIB)) {
   const clock = new FakeClock();
-  const proxy = new McpProxy({ clock, web: { request: answer } });
+  const proxy = new McpProxy({ clock, web: { request: answer }, bodies });
   const written: string[] = [];
   const started: unknown[] = [];
   const result = { value: 'refused' as CallResult };
@@ -133,4 +136,24 @@ test('the error of a server goes on as it is, but for the credential', async () 
     status: 400,
     fields: { jsonrpc: '2.0', id: 4, error: { code: -32022, message: '[credential]' } },
   });
+});
+
+test.each([
+  ['an answer', 'application/json', '"'],
+  ['an event', 'text/event-stream', 'data: '],
+])('%s that does not end holds no more than the budget of all, and the slowest goes', async (_what, type, start) => {
+  const bodies = new BodyBudget(4 * MIB);
+  const streams = Array.from({ length: 12 }, () => open([start]));
+  const answers = streams.map((body) => setUp(() => Promise.resolve(response(body, { 'content-type': type })), bodies));
+  const step = () => new Promise((resolve) => setImmediate(resolve));
+  for (let round = 0; round < 16; round++) {
+    for (const stream of streams) if (!stream.destroyed) stream.push('a'.repeat(64 * 1024));
+    await step();
+    expect(bodies.bytes).toBeLessThanOrEqual(4 * MIB);
+  }
+  const cut = streams.filter(({ destroyed }) => destroyed).length;
+  expect(cut).toBeGreaterThanOrEqual(8);
+  for (const stream of streams) stream.destroy();
+  await Promise.allSettled(answers.map(({ exchange }) => exchange));
+  expect(bodies.bytes).toBe(0);
 });

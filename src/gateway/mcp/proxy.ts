@@ -2,7 +2,8 @@
  * One message to an MCP server and what it answers. Addresses were set by users and servers are hostile: the
  * dialer checks the address, no redirect is followed, time and size are bounded, and only JSON-RPC goes back.
  */
-import { readText } from '../../net/capped-body.js';
+import type { BodyBudget } from '../../net/body-budget.js';
+import { noRoom, readText } from '../../net/capped-body.js';
 import { AddressRefusedError } from '../../net/dial.js';
 import { EventStream } from '../../net/event-stream.js';
 import { mediaTypeOf } from '../../net/media-type.js';
@@ -52,6 +53,8 @@ export interface McpExchange {
 export interface McpProxyOptions {
   clock: Clock;
   web: Pick<WebClient, 'request'>;
+  /** The memory budget of all bodies of the process. */
+  bodies: BodyBudget;
 }
 
 export class McpProxy {
@@ -66,7 +69,7 @@ export class McpProxy {
       // A body that is not read to its end must not hold the connection.
       response.body.on('error', () => undefined);
       try {
-        await answer(exchange, response, bound);
+        await answer(exchange, { response, bound, bodies: this.options.bodies });
       } finally {
         response.body.destroy();
       }
@@ -101,7 +104,15 @@ export class McpProxy {
   }
 }
 
-async function answer(exchange: McpExchange, response: WebResponse, bound: TimeoutSignal): Promise<void> {
+/** An answer that has begun. */
+interface Answering {
+  response: WebResponse;
+  bound: TimeoutSignal;
+  bodies: BodyBudget;
+}
+
+async function answer(exchange: McpExchange, answering: Answering): Promise<void> {
+  const { response } = answering;
   const { target, message, sink, result } = exchange;
   const { status } = response;
   if (status < 200 || status >= 300) throw await refusalOf(exchange, response);
@@ -111,7 +122,8 @@ async function answer(exchange: McpExchange, response: WebResponse, bound: Timeo
   if (message?.id === undefined) {
     sink.start(202, 'application/json', headers);
   } else if (type === 'application/json') {
-    const text = await readText(response.body, MAX_MCP_ANSWER_BYTES);
+    const budget = { all: answering.bodies, address: target.url.host };
+    const text = await readText(response.body, MAX_MCP_ANSWER_BYTES, budget);
     if (text === undefined) throw failed(target, tooLarge());
     const json = jsonIn(text);
     if (json === undefined) throw failed(target, 'answered something that is not JSON');
@@ -119,23 +131,22 @@ async function answer(exchange: McpExchange, response: WebResponse, bound: Timeo
     await sink.write(JSON.stringify(target.redact(json)));
   } else if (type === 'text/event-stream') {
     sink.start(200, 'text/event-stream', headers);
-    await passEvents(exchange, { id: message.id, response, bound });
+    await passEvents(exchange, message.id, answering);
   } else throw failed(target, 'answered neither JSON nor an event stream');
   result.value = 'answered';
-}
-
-interface Streaming {
-  id: string | number;
-  response: WebResponse;
-  bound: TimeoutSignal;
 }
 
 /**
  * Each message as it comes, until the one that answers. What goes wrong on the way is told as the answer: the status has
  * left already.
  */
-async function passEvents({ target, sink, signal }: McpExchange, { id, response, bound }: Streaming): Promise<void> {
+async function passEvents(
+  { target, sink, signal }: McpExchange,
+  id: string | number,
+  { response, bound, bodies }: Answering,
+): Promise<void> {
   const events = new EventStream(MAX_MCP_ANSWER_BYTES);
+  const share = bodies.open(target.url.host, () => response.body.destroy(noRoom()));
   let bytes = 0;
   let problem = 'ended its answer before the result';
   try {
@@ -151,10 +162,13 @@ async function passEvents({ target, sink, signal }: McpExchange, { id, response,
         await sink.write(eventOf(target.redact(json)));
         if (isAnswer(json, id)) return;
       }
+      share.holds(events.held);
     }
   } catch (error) {
     if (signal.aborted) throw error;
     problem = bound.expired ? tooSlow() : 'broke its answer off';
+  } finally {
+    share.release();
   }
   const error = { code: -32000, message: `MCP server ${target.server} ${problem}.` };
   await sink.write(eventOf({ jsonrpc: '2.0', id, error }));
