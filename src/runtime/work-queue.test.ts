@@ -17,6 +17,16 @@ test('a key that waits is taken once, however often it was added; order is kept'
   expect(queue.length).toBe(0);
 });
 
+test('namespaces take turns, and the keys of each keep their order', async () => {
+  const { queue } = newQueue();
+  for (const key of ['a/1', 'a/2', 'a/3', 'b/1', 'all', 'b/2', 'a/4']) queue.add(key);
+  const taken: (string | undefined)[] = [];
+  for (let i = 0; i < 4; i++) taken.push(await queue.take());
+  queue.add('c/1');
+  while (queue.length > 0) taken.push(await queue.take());
+  expect(taken).toEqual(['a/1', 'b/1', 'all', 'a/2', 'b/2', 'a/3', 'c/1', 'a/4']);
+});
+
 test('a key that is added while it is processed waits for done, and is taken once more', async () => {
   const { queue } = newQueue();
   queue.add('a');
