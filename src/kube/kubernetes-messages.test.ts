@@ -6,6 +6,7 @@
 import {
   saysDeniedByAdmission,
   saysInternalError,
+  saysNoRoom,
   saysNotReadyOrNoRight,
   saysQuotaExceeded,
   saysQuotaNotCounted,
@@ -19,7 +20,7 @@ const OF_ANSWERS = {
   saysQuotaExceeded,
   saysQuotaNotCounted,
 };
-const OF_THE_SCHEDULER = { saysVolumeInTheWay };
+const OF_THE_SCHEDULER = { saysNoRoom, saysVolumeInTheWay };
 
 type Question = keyof typeof OF_ANSWERS | keyof typeof OF_THE_SCHEDULER;
 
@@ -138,6 +139,30 @@ const SAMPLES: readonly Sample[] = [
     says: 'saysVolumeInTheWay',
   },
   {
+    at: 'volumebinding/binder.go',
+    versions: ALL,
+    text: '0/3 nodes are available: 1 Insufficient cpu, 2 node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s).',
+    says: 'saysVolumeInTheWay',
+  },
+  {
+    at: 'volumebinding/binder.go',
+    versions: ALL,
+    text: '0/3 nodes are available: 3 node(s) did not have enough free storage.',
+    says: 'saysVolumeInTheWay',
+  },
+  {
+    at: 'volumezone/volume_zone.go',
+    versions: ALL,
+    text: '0/3 nodes are available: 1 Insufficient memory, 2 node(s) had no available volume zone.',
+    says: 'saysVolumeInTheWay',
+  },
+  {
+    at: 'nodevolumelimits/csi.go',
+    versions: ALL,
+    text: '0/3 nodes are available: 3 node(s) exceed max volume count.',
+    says: 'saysVolumeInTheWay',
+  },
+  {
     at: 'interpodaffinity/filtering.go',
     versions: ALL,
     text: "0/3 nodes are available: 1 Insufficient memory, 2 node(s) didn't match pod affinity rules.",
@@ -147,6 +172,24 @@ const SAMPLES: readonly Sample[] = [
     at: 'noderesources/fit.go',
     versions: ALL,
     text: '0/3 nodes are available: 3 Insufficient cpu. preemption: 0/3 nodes are available: 3 No preemption victims found for incoming pod.',
+    says: 'saysNoRoom',
+  },
+  {
+    at: 'noderesources/fit.go',
+    versions: ALL,
+    text: '0/3 nodes are available: 1 Insufficient memory, 2 Too many pods, 1 node(s) were unschedulable.',
+    says: 'saysNoRoom',
+  },
+  {
+    at: 'noderesources/fit.go',
+    versions: ALL,
+    text: '0/3 nodes are available: 3 Insufficient nvidia.com/gpu.',
+    says: undefined,
+  },
+  {
+    at: 'noderesources/fit.go and nodeaffinity/node_affinity.go',
+    versions: ALL,
+    text: "0/3 nodes are available: 1 Insufficient cpu, 2 node(s) didn't match Pod's node affinity/selector.",
     says: undefined,
   },
   {

@@ -40,5 +40,20 @@ export function saysInternalError(message: string): boolean {
  * still find room.
  */
 export function saysVolumeInTheWay(unschedulable: string): boolean {
-  return /persistent ?volume|volume node affinity|pod affinity rules/i.test(unschedulable);
+  return VOLUME_IN_THE_WAY.test(unschedulable);
+}
+
+const VOLUME_IN_THE_WAY =
+  /persistent ?volume|volume node affinity|volume zone|volume count|pvc\(s\)|enough free storage|pod affinity rules/i;
+
+/**
+ * The scheduler found nodes for a pod, and too little of what every pod asks for: where this one has no room, one that asks for
+ * as much has none.
+ */
+export function saysNoRoom(unschedulable: string): boolean {
+  return (
+    / (Insufficient (cpu|memory|ephemeral-storage)|Too many pods)\b/.test(unschedulable) &&
+    !saysVolumeInTheWay(unschedulable) &&
+    !unschedulable.includes('affinity')
+  );
 }

@@ -6,7 +6,7 @@ import type { ContainerStatus, Pod } from '../kube/core-types.js';
 import { controllerOwner } from '../kube/owner-references.js';
 import type { InformerOptions } from '../kube/types.js';
 import { RUNNER_CONTAINER, TOOLS_CONTAINER } from '../protocol/pod.js';
-import { saysVolumeInTheWay } from '../kube/kubernetes-messages.js';
+import { saysNoRoom, saysVolumeInTheWay } from '../kube/kubernetes-messages.js';
 import { agentKey } from './indexes.js';
 import { locationOf } from './meta.js';
 import type { Location } from './meta.js';
@@ -17,6 +17,9 @@ export const BY_RUN = 'run';
 export const BY_NODE = 'node';
 /** Pods that no node can take, by namespace; where only the volume of their agent is in the way, by `<namespace>/<agent>`. */
 export const UNSCHEDULABLE = 'unschedulable';
+/** Pods for which no node has room, of all namespaces: by {@link ANYWHERE}. */
+export const WITHOUT_ROOM = 'without-room';
+export const ANYWHERE = '';
 
 interface RunPod extends Location {
   /** The AgentRun, from the label. */
@@ -108,6 +111,8 @@ export const controllerPodInformer: InformerOptions<Pod, ControllerPod> = {
       // A volume in the way concerns its agent alone.
       return [saysVolumeInTheWay(pod.unschedulable) ? agentKey(pod.namespace, pod.agent) : pod.namespace];
     },
+    [WITHOUT_ROOM]: ({ phase, deletionAt, unschedulable = '' }) =>
+      phase === 'Pending' && deletionAt === undefined && saysNoRoom(unschedulable) ? [ANYWHERE] : [],
   },
 };
 
