@@ -32,6 +32,8 @@ const LIMITS: ReadonlySet<string> = new Set<QueueReason>([
 ]);
 /** A Job that could not be created for this long is reported, whatever the error; until then it is retried every few seconds. */
 const NOT_CREATED_SHOWN_MS = 10_000;
+/** Pods have their nodes within moments where there is room: waiting for those of other runs is told when it takes this long. */
+const BEHIND_NEW_PODS_SHOWN_MS = 10_000;
 /** How often the reason of a run that waits for a budget is looked at again. */
 const BUDGET_LOOK_MS = 60_000;
 
@@ -111,6 +113,9 @@ export class Admission {
   /** Writes the reason once: that one limit gave way to another is no news until it has stood for a while. */
   async #waitForTurn(state: RunState, reason: QueueReason, signal: AbortSignal): Promise<ReconcileResult> {
     const shown = shownWaiting(state.run)?.reason ?? '';
+    const isBehind = this.#queue.isBehindNewPods(state.key);
+    const behind = this.#marks.elapsed(state, 'behind-new-pods', isBehind);
+    if (isBehind && behind < BEHIND_NEW_PODS_SHOWN_MS) return { requeueAfterMs: BEHIND_NEW_PODS_SHOWN_MS - behind };
     const isOther = shown !== reason && LIMITS.has(shown) && LIMITS.has(reason);
     const stood = this.#marks.elapsed(state, 'other-limit', isOther);
     if (isOther && stood < OTHER_LIMIT_SHOWN_MS) return { requeueAfterMs: OTHER_LIMIT_SHOWN_MS - stood };

@@ -26,7 +26,13 @@ function simulate({ weights, maxRunning, seed }: Simulation) {
   const queue = new RunQueue({
     clock: new FakeClock(),
     maxRunning,
-    facts: { box: (name) => box(Number(name)), agentGate: () => undefined, hasNoBudget: () => false },
+    facts: {
+      box: (name) => box(Number(name)),
+      agentGate: () => undefined,
+      hasNoBudget: () => false,
+      hasManyBoxes: () => true,
+      boxesInNeed: () => [],
+    },
   });
   const runs = new Map<string, QueuedRun>();
   for (let i = 0; i < RUNS_OF_A_BOX; i++) {
@@ -45,8 +51,11 @@ function simulate({ weights, maxRunning, seed }: Simulation) {
   const steps = Math.floor((RUNS_OF_A_BOX * total) / Math.max(...weights)) - maxRunning - total;
   while (started.length < steps) {
     for (const key of queue.admitNext()) {
-      started.push(runs.get(key) as QueuedRun);
+      const run = runs.get(key) as QueuedRun;
+      started.push(run);
       working.push(key);
+      // Its pod has a node at once.
+      queue.update(key, { ...run, working: true });
     }
     const ends = working.filter(() => random() < 0.3);
     working = working.filter((key) => !ends.includes(key));

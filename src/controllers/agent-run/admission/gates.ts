@@ -5,10 +5,11 @@
 import { isTrue } from '../../../api/conditions.js';
 import { installMarkOf } from '../../../api/installing.js';
 import { objectKey } from '../../../api/meta.js';
-import { boxNamespace } from '../../../api/names.js';
+import { boxNamespace, boxOfNamespace } from '../../../api/names.js';
 import type { Box } from '../../../api/v1alpha1/box.js';
 import type { ControllerAgent } from '../../../projections/agent.js';
-import { UNSCHEDULABLE } from '../../../projections/pod.js';
+import { ANYWHERE, UNSCHEDULABLE, WITHOUT_ROOM } from '../../../projections/pod.js';
+import { parseQuantity } from '../../common/quantity.js';
 import { READY } from '../../common/ready.js';
 import { mustWait, volumeOf } from '../../workspace-volume/plan.js';
 import type { RunCaches, RunDependencies } from '../dependencies.js';
@@ -30,7 +31,34 @@ export function queueFacts({ caches, budgets }: Pick<RunDependencies, 'caches' |
       return agentGate(agent) ?? volumeGate(caches, box, agent);
     },
     hasNoBudget: (box, agent) => budgets?.exhausted.of(box, agent) !== undefined,
+    hasManyBoxes: () => caches.boxes.size > 1,
+    boxesInNeed: (name) => boxesInNeed(caches, name),
   };
+}
+
+/**
+ * A pod that asks for more than those of this Box says nothing about the room for them: a Box that asks for what no node has
+ * holds up nobody.
+ */
+function boxesInNeed(caches: RunCaches, name: string): string[] {
+  const pods = caches.pods.byIndex(WITHOUT_ROOM, ANYWHERE);
+  const box = pods.length === 0 ? undefined : caches.boxes.get(name);
+  if (box === undefined) return [];
+  const names = new Set(pods.map(({ namespace }) => boxOfNamespace(namespace)));
+  return [...names].filter((other) => {
+    const inNeed = other === undefined || other === name ? undefined : caches.boxes.get(other);
+    return inNeed !== undefined && asksNoMore(inNeed.spec, box.spec);
+  }) as string[];
+}
+
+/** Whether pods of Box `a` fit wherever pods of Box `b` do. */
+function asksNoMore(a: Box['spec'], b: Box['spec']): boolean {
+  if (a.runtimeClassName !== b.runtimeClassName) return false;
+  const amounts = ['memory', 'runnerMemory', 'cpu', 'ephemeralStorage'] as const;
+  return amounts.every((what) => {
+    const [asked, other] = [parseQuantity(a.resources[what]), parseQuantity(b.resources[what])];
+    return asked !== undefined && other !== undefined && asked <= other;
+  });
 }
 
 /** A volume that is missing, or out of reach of every node with room, holds back the runs of its agent and no others. */

@@ -1,4 +1,4 @@
-import { admit, waitReason } from './limits-and-fairness.js';
+import { PLACING_BY_WEIGHT, admit, goesBehind, isBehindNewPods, waitReason } from './limits-and-fairness.js';
 import type { AdmissionInput, AgentQueue, BoxQueue, WaitingRun } from './limits-and-fairness.js';
 
 /** `box/agent/name@time~session`, the session is the run's own when absent. */
@@ -14,13 +14,24 @@ function agent(name: string, waiting: string[], more: Partial<AgentQueue> = {}):
 }
 
 function box(name: string, agents: AgentQueue[], more: Partial<BoxQueue> = {}): BoxQueue {
-  return { box: name, gate: undefined, running: 0, maxRunning: 20, maxRunningPerAgent: 5, weight: 1, agents, ...more };
+  return {
+    box: name,
+    gate: undefined,
+    running: 0,
+    placing: 0,
+    maxRunning: 20,
+    maxRunningPerAgent: 5,
+    weight: 1,
+    agents,
+    ...more,
+  };
 }
 
 function admitted(boxes: BoxQueue[], more: Partial<AdmissionInput> = {}): string[] {
   const input: AdmissionInput = {
     running: 0,
     maxRunning: 100,
+    reserved: 0,
     boxes,
     busySessions: new Set(),
     turn: undefined,
@@ -67,7 +78,7 @@ describe('admission', () => {
   it('goes on after the Box that got the last place', () => {
     const boxes = ['a', 'b', 'c'].map((name) => box(name, [agent('x', [`${name}/x/${name}1@0`])]));
     const turn = { box: 'a', credit: 0 };
-    const result = admit({ running: 0, maxRunning: 1, boxes, busySessions: new Set(), turn });
+    const result = admit({ running: 0, maxRunning: 1, reserved: 0, boxes, busySessions: new Set(), turn });
     expect(result).toMatchObject({ admitted: [{ key: 'bw-b/b1' }], turn: { box: 'b', credit: 0 } });
     expect(admitted(boxes, { maxRunning: 2, turn: { box: 'c', credit: 0 } })).toEqual(['bw-a/a1', 'bw-b/b1']);
   });
@@ -93,7 +104,7 @@ describe('admission', () => {
     const order: string[] = [];
     let turn: AdmissionInput['turn'];
     for (let i = 0; i < 8; i++) {
-      const result = admit({ running: 0, maxRunning: 1, boxes, busySessions: new Set(), turn });
+      const result = admit({ running: 0, maxRunning: 1, reserved: 0, boxes, busySessions: new Set(), turn });
       ({ turn } = result);
       const [run] = result.admitted;
       order.push(run?.box ?? '');
@@ -108,14 +119,66 @@ describe('admission', () => {
     const idle = box('a', [agent('x', ['a/x/r1@0'])], { weight: 5 });
     const busy = box('b', [agent('y', ['b/y/r2@1', 'b/y/r3@2'])]);
     expect(admitted([idle, busy], { turn: { box: 'a', credit: 4 } })).toEqual(['bw-a/r1', 'bw-b/r2', 'bw-b/r3']);
-    const result = admit({ running: 0, maxRunning: 9, boxes: [idle], busySessions: new Set(), turn: undefined });
-    expect(result.turn).toEqual({ box: 'a', credit: 0 });
+    const result = admit({
+      running: 0,
+      maxRunning: 9,
+      reserved: 0,
+      boxes: [idle],
+      busySessions: new Set(),
+      turn: undefined,
+    });
+    expect(result.turn).toMatchObject({ box: 'a', credit: 0 });
   });
 
   it('starts one run of a session at a time, and never a younger one before an older', () => {
     const boxes = [box('a', [agent('x', ['a/x/r1@0~s', 'a/x/r2@1~s', 'a/x/r3@2'])])];
     expect(admitted(boxes)).toEqual(['bw-a/r1', 'bw-a/r3']);
     expect(admitted(boxes, { busySessions: new Set(['s']) })).toEqual(['bw-a/r3']);
+  });
+
+  it('has few pods without a node in a Box at a time, more in one of more weight', () => {
+    const flood = (name: string) =>
+      agent(
+        'x',
+        Array.from({ length: 20 }, (_, i) => `${name}/x/${name}${String(i).padStart(2, '0')}@${i}`),
+      );
+    const roomy = { maxRunning: 50, maxRunningPerAgent: 50 };
+    const of = (name: string, more: Partial<BoxQueue>) =>
+      admitted([box(name, [flood(name)], { ...roomy, ...more })]).length;
+    expect(of('a', {})).toBe(PLACING_BY_WEIGHT);
+    expect(of('a', { weight: 2 })).toBe(2 * PLACING_BY_WEIGHT);
+    expect(of('a', { running: 9, placing: PLACING_BY_WEIGHT - 2 })).toBe(2);
+    expect(of('a', { running: 9, placing: PLACING_BY_WEIGHT })).toBe(0);
+  });
+
+  it('keeps the last places for Boxes in which nothing works, who pay for them in their turns', () => {
+    const queue = (name: string) =>
+      agent(
+        'x',
+        [0, 1, 2].map((i) => `${name}/x/${name}${i}@${i}`),
+      );
+    const boxes = [
+      box('a', [queue('a')], { running: 7, weight: 3 }),
+      box('b', [queue('b')]),
+      box('c', [queue('c')], { running: 1 }),
+    ];
+    const result = admit({
+      running: 8,
+      maxRunning: 10,
+      reserved: 1,
+      boxes,
+      busySessions: new Set(),
+      turn: { box: 'a', credit: 2 },
+    });
+    expect(result.admitted.map(({ key }) => key)).toEqual(['bw-a/a0', 'bw-b/b0']);
+    expect(result.turn).toEqual({ box: 'a', credit: 1, owed: new Map([['b', 1]]) });
+    const later = [box('a', [queue('a')], { running: 7 }), box('b', [queue('b')], { running: 1 })];
+    const next = (turn: AdmissionInput['turn']) =>
+      admit({ running: 8, maxRunning: 10, reserved: 1, boxes: later, busySessions: new Set(), turn });
+    const paid = next({ box: 'a', credit: 0, owed: new Map([['b', 1]]) });
+    expect(paid.admitted.map(({ key }) => key)).toEqual(['bw-a/a0']);
+    expect(next(paid.turn).admitted.map(({ key }) => key)).toEqual(['bw-b/b0']);
+    expect(admitted(boxes, { running: 10, maxRunning: 10, reserved: 1 })).toEqual([]);
   });
 
   it('starts nothing behind a gate', () => {
@@ -126,7 +189,7 @@ describe('admission', () => {
 });
 
 describe('the reason of a run that waits', () => {
-  const limits = { gate: undefined, running: 0, maxRunning: 20, maxRunningPerAgent: 5 };
+  const limits = { gate: undefined, running: 0, placing: 0, weight: 1, maxRunning: 20, maxRunningPerAgent: 5 };
   const idle = { gate: undefined, running: 0 };
 
   it.each([
@@ -139,8 +202,37 @@ describe('the reason of a run that waits', () => {
     ['SessionBusy', { box: limits, agent: { ...idle, running: 5 }, sessionBusy: true }],
     ['AgentLimit', { box: { ...limits, running: 20 }, agent: { ...idle, running: 5 }, sessionBusy: false }],
     ['BoxLimit', { box: { ...limits, running: 20 }, agent: idle, sessionBusy: false }],
+    ['NoCapacity', { box: { ...limits, running: 5, placing: PLACING_BY_WEIGHT }, agent: idle, sessionBusy: false }],
     ['InstallationLimit', { box: limits, agent: idle, sessionBusy: false }],
   ])('%s', (reason, state) => {
     expect(waitReason(state)).toBe(reason);
   });
+});
+
+test('a run is behind new pods when nothing else holds it back', () => {
+  const box = {
+    gate: undefined,
+    running: 5,
+    placing: PLACING_BY_WEIGHT,
+    weight: 1,
+    maxRunning: 20,
+    maxRunningPerAgent: 9,
+  };
+  const state = { box, agent: { gate: undefined, running: 5 }, sessionBusy: false };
+  expect(isBehindNewPods(state)).toBe(true);
+  expect(isBehindNewPods({ ...state, sessionBusy: true })).toBe(false);
+  expect(isBehindNewPods({ ...state, box: { ...box, gate: 'NoCapacity' } })).toBe(false);
+  expect(isBehindNewPods({ ...state, box: { ...box, maxRunning: 5 } })).toBe(false);
+  expect(isBehindNewPods({ ...state, box: { ...box, placing: 4 } })).toBe(false);
+});
+
+test.each([
+  [{ running: 6, weight: 1 }, { running: 1, weight: 1 }, true],
+  [{ running: 0, weight: 1 }, { running: 6, weight: 1 }, false],
+  [{ running: 0, weight: 1 }, { running: 1, weight: 1 }, false],
+  [{ running: 1, weight: 1 }, { running: 1, weight: 1 }, true],
+  [{ running: 1, weight: 2 }, { running: 1, weight: 1 }, false],
+  [{ running: 2, weight: 2 }, { running: 1, weight: 1 }, true],
+])('%j goes behind %j, of which a pod waits for room: %s', (box, waiting, goes) => {
+  expect(goesBehind(box, waiting)).toBe(goes);
 });

@@ -1,7 +1,8 @@
 /**
  * Which waiting runs get a Job now. Pure. Free places go round the Boxes by deficit round robin: in
  * its turn a Box takes as many places as its weight says, so that one with 10,000 waiting runs delays another one by its
- * weight in places and no more; inside a Box the oldest run that may start goes first.
+ * weight in places and no more; inside a Box the oldest run that may start goes first. So that this holds behind a burst too,
+ * a Box has few pods without a node at a time, and some places are only for Boxes in which nothing works.
  * See docs/architecture.md#admission.
  */
 import type { QueueReason } from '../../../run/reasons.js';
@@ -46,6 +47,8 @@ export interface BoxQueue {
   box: string;
   gate: Gate | undefined;
   running: number;
+  /** Of these, runs whose pod has no node yet. */
+  placing: number;
   maxRunning: number;
   maxRunningPerAgent: number;
   /** Places that the Box takes in one turn. */
@@ -57,6 +60,8 @@ export interface BoxQueue {
 export interface AdmissionInput {
   running: number;
   maxRunning: number;
+  /** How many of these places are for Boxes in which no run works. */
+  reserved: number;
   /** Boxes with waiting runs. */
   boxes: readonly BoxQueue[];
   /** Sessions in which a run works. */
@@ -69,6 +74,8 @@ export interface AdmissionInput {
 export interface Turn {
   box: string;
   credit: number;
+  /** Reserved places that Boxes took, to be paid for in their turns. */
+  owed?: ReadonlyMap<string, number>;
 }
 
 export interface AdmissionResult {
@@ -76,32 +83,91 @@ export interface AdmissionResult {
   turn: Turn | undefined;
 }
 
+/**
+ * How many pods without a node a Box of weight 1 may have. The scheduler knows pods and no Boxes: the pod of another Box waits
+ * behind all of them when the cluster is full. Enough to keep the Job controller and the scheduler busy while there is room.
+ */
+export const PLACING_BY_WEIGHT = 5;
+
 /** Gives out the free places. */
 export function admit(input: AdmissionInput): AdmissionResult {
-  const admitted: WaitingRun[] = [];
-  const taken = new Set<string>();
-  const isBusy = (session: string) => taken.has(session) || input.busySessions.has(session);
-  let ring = roundFrom(input.boxes, input.turn).map((box) => new BoxCursor(box, isBusy));
-  let { turn } = input;
-  while (ring.length > 0) {
-    const served: BoxCursor[] = [];
-    for (const cursor of ring) {
-      // What is left of an interrupted turn comes first; a Box that has nothing to start saves nothing up.
-      let credit = turn?.box === cursor.name && turn.credit > 0 ? turn.credit : cursor.weight;
-      for (; credit > 0; credit -= 1) {
-        if (input.running + admitted.length >= input.maxRunning) return { admitted, turn };
-        const run = cursor.next();
-        if (run === undefined) break;
-        admitted.push(run);
-        taken.add(run.session);
-        turn = { box: cursor.name, credit: credit - 1 };
-      }
-      if (credit === 0) served.push(cursor);
-      else if (turn?.box === cursor.name) turn = { box: cursor.name, credit: 0 };
-    }
-    ring = served;
+  return new Round(input).go();
+}
+
+class Round {
+  readonly #input: AdmissionInput;
+  readonly #admitted: WaitingRun[] = [];
+  readonly #sessions = new Set<string>();
+  readonly #owed: Map<string, number>;
+  #turn: Turn | undefined;
+
+  constructor(input: AdmissionInput) {
+    this.#input = input;
+    this.#turn = input.turn;
+    const names = new Set(input.boxes.map(({ box }) => box));
+    this.#owed = new Map([...(input.turn?.owed ?? [])].filter(([box]) => names.has(box)));
   }
-  return { admitted, turn };
+
+  go(): AdmissionResult {
+    const { boxes, turn, busySessions } = this.#input;
+    const isBusy = (session: string) => this.#sessions.has(session) || busySessions.has(session);
+    let ring = roundFrom(boxes, turn).map((box) => new BoxCursor(box, isBusy));
+    while (ring.length > 0) ring = ring.filter((cursor) => this.#serve(cursor));
+    const next = this.#turn;
+    return { admitted: this.#admitted, turn: next === undefined ? undefined : { ...next, owed: this.#owed } };
+  }
+
+  /** Whether the Box took all that its turn allowed. */
+  #serve(cursor: BoxCursor): boolean {
+    if (!this.#hasPlace()) {
+      this.#serveFirst(cursor);
+      return false;
+    }
+    const { name } = cursor;
+    // What is left of an interrupted turn comes first; a Box that has nothing to start saves nothing up, and owes nothing.
+    let credit = this.#turn?.box === name && this.#turn.credit > 0 ? this.#turn.credit : this.#payOff(cursor);
+    for (; credit > 0 && this.#hasPlace(); credit -= 1) {
+      if (!this.#take(cursor)) {
+        if (this.#turn?.box === name) this.#turn = { box: name, credit: 0 };
+        this.#owed.delete(name);
+        return false;
+      }
+      this.#turn = { box: name, credit: credit - 1 };
+    }
+    return credit === 0;
+  }
+
+  /** A reserved place, which the Box pays for in its next turn. */
+  #serveFirst(cursor: BoxCursor): void {
+    const { running, maxRunning } = this.#input;
+    if (cursor.works || running + this.#admitted.length >= maxRunning || !this.#take(cursor)) return;
+    this.#owed.set(cursor.name, (this.#owed.get(cursor.name) ?? 0) + 1);
+    this.#turn ??= { box: cursor.name, credit: 0 };
+  }
+
+  /** Begins a turn: the places that it has after what the Box owes. */
+  #payOff({ name, weight }: BoxCursor): number {
+    const owed = this.#owed.get(name) ?? 0;
+    if (owed === 0) return weight;
+    this.#turn = { box: name, credit: 0 };
+    if (owed > weight) this.#owed.set(name, owed - weight);
+    else this.#owed.delete(name);
+    return Math.max(0, weight - owed);
+  }
+
+  /** A place that is for everybody. */
+  #hasPlace(): boolean {
+    const { running, maxRunning, reserved } = this.#input;
+    return running + this.#admitted.length < maxRunning - reserved;
+  }
+
+  #take(cursor: BoxCursor): boolean {
+    const run = cursor.next();
+    if (run === undefined) return false;
+    this.#admitted.push(run);
+    this.#sessions.add(run.session);
+    return true;
+  }
 }
 
 /** The Boxes by name, beginning with the one whose turn goes on, else after it. */
@@ -116,12 +182,14 @@ function roundFrom(boxes: readonly BoxQueue[], turn: Turn | undefined): BoxQueue
 class BoxCursor {
   readonly #agents: { queue: AgentQueue; running: number; position: number }[];
   #running: number;
+  #placing: number;
 
   constructor(
     private readonly box: BoxQueue,
     private readonly isBusy: (session: string) => boolean,
   ) {
     this.#running = box.running;
+    this.#placing = box.placing;
     this.#agents = box.agents.map((queue) => ({ queue, running: queue.running, position: 0 }));
   }
 
@@ -133,8 +201,13 @@ class BoxCursor {
     return this.box.weight;
   }
 
+  get works(): boolean {
+    return this.#running > 0;
+  }
+
   next(): WaitingRun | undefined {
     if (this.box.gate !== undefined || this.#running >= this.box.maxRunning) return undefined;
+    if (isPlacingEnough({ placing: this.#placing, weight: this.box.weight })) return undefined;
     let best: { run: WaitingRun; agent: { running: number; position: number } } | undefined;
     for (const agent of this.#agents) {
       const run = this.#head(agent);
@@ -144,6 +217,7 @@ class BoxCursor {
     best.agent.running += 1;
     best.agent.position += 1;
     this.#running += 1;
+    this.#placing += 1;
     return best.run;
   }
 
@@ -158,6 +232,18 @@ class BoxCursor {
   }
 }
 
+function isPlacingEnough({ placing, weight }: Pick<BoxQueue, 'placing' | 'weight'>): boolean {
+  return placing >= PLACING_BY_WEIGHT * weight;
+}
+
+/** What a Box has of the cluster, and its right to it. */
+export type Share = Pick<BoxQueue, 'running' | 'weight'>;
+
+/** Whether a Box with one more run would have more than its share beside another one, of which a pod waits for room. */
+export function goesBehind(box: Share, waiting: Share): boolean {
+  return (box.running + 1) * waiting.weight > waiting.running * box.weight;
+}
+
 /** Order of runs: acceptance, then name. */
 export function isBefore(a: WaitingRun, b: WaitingRun): boolean {
   return a.acceptedAt === b.acceptedAt ? a.key < b.key : a.acceptedAt < b.acceptedAt;
@@ -165,10 +251,16 @@ export function isBefore(a: WaitingRun, b: WaitingRun): boolean {
 
 /** What one waiting run sees of the queues, after the places were given out. */
 export interface QueueState {
-  box: Pick<BoxQueue, 'gate' | 'running' | 'maxRunning' | 'maxRunningPerAgent'>;
+  box: Omit<BoxQueue, 'box' | 'agents'>;
   agent: Pick<AgentQueue, 'gate' | 'running'>;
   /** A run of the same session works, or an older one waits. */
   sessionBusy: boolean;
+}
+
+/** Whether nothing but pods of its Box that were made just now holds a run back: usually they have their nodes in a moment. */
+export function isBehindNewPods({ box, ...state }: QueueState): boolean {
+  const others = { ...state, box: { ...box, placing: 0 } };
+  return isPlacingEnough(box) && waitReason(others) === 'InstallationLimit';
 }
 
 /** Why a run that was not admitted waits. */
@@ -178,5 +270,6 @@ export function waitReason({ box, agent, sessionBusy }: QueueState): QueueReason
   if (sessionBusy) return 'SessionBusy';
   if (agent.running >= box.maxRunningPerAgent) return 'AgentLimit';
   if (box.running >= box.maxRunning) return 'BoxLimit';
+  if (isPlacingEnough(box)) return 'NoCapacity';
   return 'InstallationLimit';
 }

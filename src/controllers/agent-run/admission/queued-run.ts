@@ -1,8 +1,12 @@
 /** A run as the queue of admission sees it. */
 import { acceptedAt, boxOfNamespace } from '../../../api/names.js';
+import { saysVolumeInTheWay } from '../../../kube/kubernetes-messages.js';
+import type { ControllerJob } from '../../../projections/job.js';
 import { BY_RUN } from '../../../projections/pod.js';
+import type { ControllerPod } from '../../../projections/pod.js';
 import { sessionKeyOf } from '../../../run/session/key.js';
 import { isClaimed, isTerminal } from '../../../run/status.js';
+import { claimNameOf } from '../../workspace-volume/plan.js';
 import type { RunCaches } from '../dependencies.js';
 import type { QueuedRun } from './run-queue.js';
 
@@ -11,9 +15,11 @@ export function queuedRunOf(caches: RunCaches, key: string): QueuedRun | undefin
   const run = caches.runs.get(key);
   if (run === undefined || isTerminal(run)) return undefined;
   const uid = run.metadata.uid ?? '';
-  const hasJob = caches.jobs.get(key)?.ownerUid === uid;
+  const known = caches.jobs.get(key);
+  const job = known?.ownerUid === uid ? known : undefined;
+  const pods = caches.pods.byIndex(BY_RUN, key);
   // A pod outlives its Job: until it is gone it takes up a place, and no second one may start beside it.
-  const working = hasJob || isClaimed(run) || caches.pods.byIndex(BY_RUN, key).length > 0;
+  const working = job !== undefined || isClaimed(run) || pods.length > 0;
   const leaves = run.metadata.deletionTimestamp !== undefined || run.spec.cancelRequested === true;
   if (!working && leaves) return undefined;
   return {
@@ -24,6 +30,22 @@ export function queuedRunOf(caches: RunCaches, key: string): QueuedRun | undefin
     session: sessionKeyOf(run),
     acceptedAt: Date.parse(acceptedAt(run)),
     working,
+    placing: working && !isClaimed(run) && isPlacing(caches, job, pods),
     ...(run.spec.parent?.waits === true ? { exempt: true } : {}),
   };
+}
+
+/** Whether its pod may stand in the line for a node, before pods of other Boxes. Kueue and volumes have lines of their own. */
+function isPlacing(
+  { volumeClaims }: RunCaches,
+  job: ControllerJob | undefined,
+  pods: readonly ControllerPod[],
+): boolean {
+  if (pods.length === 0) return job !== undefined && !job.suspended && !job.deleting && job.ended === undefined;
+  return pods.some((pod) => {
+    if (pod.phase !== 'Pending' || pod.node !== undefined || pod.scheduledAt !== undefined) return false;
+    if (pod.deletionAt !== undefined) return false;
+    if (pod.unschedulable !== undefined) return !saysVolumeInTheWay(pod.unschedulable);
+    return volumeClaims.get(`${pod.namespace}/${claimNameOf(pod.agent)}`)?.phase !== 'Pending';
+  });
 }

@@ -4,9 +4,10 @@ import type { Gate } from './limits-and-fairness.js';
 import { BOX_PAUSE_MS, RunQueue } from './run-queue.js';
 import type { QueuedRun } from './run-queue.js';
 
-function setUp(limits: { maxRunning?: number; perBox?: number } = {}) {
+function setUp(limits: { maxRunning?: number; perBox?: number; manyBoxes?: boolean } = {}) {
   const clock = new FakeClock();
   const gates = new Map<string, Gate>();
+  const inNeed: string[] = [];
   const queue = new RunQueue({
     clock,
     maxRunning: limits.maxRunning ?? 100,
@@ -14,9 +15,11 @@ function setUp(limits: { maxRunning?: number; perBox?: number } = {}) {
       box: () => ({ gate: undefined, maxRunning: limits.perBox ?? 20, maxRunningPerAgent: 5, weight: 1 }),
       agentGate: (_box, agent) => gates.get(agent),
       hasNoBudget: () => false,
+      hasManyBoxes: () => limits.manyBoxes === true,
+      boxesInNeed: () => inNeed,
     },
   });
-  return { clock, queue, gates };
+  return { clock, queue, gates, inNeed };
 }
 
 function run(name: string, more: Partial<QueuedRun> = {}): QueuedRun {
@@ -113,6 +116,54 @@ describe('the queue of runs', () => {
     expect(queue.reasonFor('r1')).toBe('NoCapacity');
     await clock.advance(BOX_PAUSE_MS);
     expect(queue.admitNext()).toEqual(['r1']);
+  });
+
+  it('admits more in a Box as its pods get their nodes', () => {
+    const { queue } = setUp();
+    const names = ['r1', 'r2', 'r3', 'r4', 'r5', 'r6', 'r7'];
+    for (const [i, name] of names.entries()) queue.update(name, run(name, { agent: `x${i}` }));
+    expect(queue.admitNext()).toEqual(names.slice(0, 5));
+    expect(queue.reasonFor('r6')).toBe('NoCapacity');
+    expect(queue.isBehindNewPods('r6')).toBe(true);
+    queue.update('r1', run('r1', { agent: 'x0', working: true, placing: true }));
+    expect(queue.admitNext()).toEqual([]);
+    queue.update('r1', run('r1', { agent: 'x0', working: true, placing: false }));
+    expect(queue.admitNext()).toEqual(['r6']);
+    queue.release('r2');
+    expect(queue.admitNext()).toEqual(['r2']);
+  });
+
+  it('leaves what becomes free in a full cluster to the Box that has less of it', () => {
+    const { queue, inNeed } = setUp();
+    queue.update('a1', run('a1', { working: true }));
+    queue.update('a2', run('a2'));
+    queue.update('b1', run('b1', { box: 'b', working: true, placing: true }));
+    queue.update('child', run('child', { exempt: true, agent: 'y' }));
+    inNeed.push('b');
+    expect(queue.admitNext()).toEqual(['child']);
+    expect(queue.reasonFor('a2')).toBe('NoCapacity');
+    inNeed.pop();
+    expect(queue.admitNext()).toEqual(['a2']);
+    queue.update('c1', run('c1', { box: 'c' }));
+    inNeed.push('a');
+    expect(queue.admitNext()).toEqual(['c1']);
+  });
+
+  it('keeps one place in ten for Boxes in which nothing works, where there is more than one Box', () => {
+    const start = (manyBoxes: boolean) => {
+      const { queue } = setUp({ maxRunning: 10, manyBoxes });
+      for (let i = 0; i < 12; i++) {
+        const name = `a${String(i).padStart(2, '0')}`;
+        queue.update(name, run(name, { agent: `x${i}` }));
+        for (const key of queue.admitNext()) queue.update(key, run(key, { agent: `x${i}`, working: true }));
+      }
+      const { running } = queue.counts('a');
+      queue.update('b1', run('b1', { box: 'b' }));
+      queue.update('b2', run('b2', { box: 'b' }));
+      return { running, admitted: queue.admitNext() };
+    };
+    expect(start(true)).toEqual({ running: 9, admitted: ['b1'] });
+    expect(start(false)).toEqual({ running: 10, admitted: [] });
   });
 
   it('names the session as the reason behind an older run that waits', () => {

@@ -5,13 +5,15 @@
  */
 import type { QueueReason } from '../../../run/reasons.js';
 import type { Clock } from '../../../runtime/clock.js';
-import { admit, isBefore, waitReason } from './limits-and-fairness.js';
-import type { AgentQueue, BoxQueue, Gate, Turn, WaitingRun } from './limits-and-fairness.js';
+import { admit, goesBehind, isBefore, isBehindNewPods, waitReason } from './limits-and-fairness.js';
+import type { AgentQueue, BoxQueue, Gate, QueueState, Share, Turn, WaitingRun } from './limits-and-fairness.js';
 
 export interface QueuedRun extends WaitingRun {
   uid: string;
   /** Whether it holds a Job or a pod. */
   working: boolean;
+  /** It works, and its pod has no node yet. */
+  placing?: boolean;
   /** Its parent waits for it: it counts towards no limit of running runs, so that agents that call agents cannot block each other. */
   exempt?: boolean;
 }
@@ -22,6 +24,10 @@ export interface QueueFacts {
   agentGate(box: string, agent: string): Gate | undefined;
   /** Whether a budget holds the agent's runs back. Runs that a parent waits for start anyway; their gateway enforces the budget. */
   hasNoBudget(box: string, agent: string): boolean;
+  /** Whether there is more than one Box. */
+  hasManyBoxes(): boolean;
+  /** Other Boxes that have a pod for which no node has room, where the pods of this Box ask for as much or more. */
+  boxesInNeed(box: string): readonly string[];
 }
 
 /** What a Box says about its runs. */
@@ -51,12 +57,15 @@ interface AgentState {
 export const BOX_PAUSE_MS = 30_000;
 /** A reservation ends when its Job has not shown up by then; as Jobs are named after runs, a second attempt is harmless. */
 const RESERVED_MS = 60_000;
+/** One place in so many is for Boxes in which no run works, so that a first run never waits for the end of another Box's burst. */
+const PLACES_PER_RESERVED = 10;
 
 export class RunQueue {
   readonly #options: RunQueueOptions;
   readonly #runs = new Map<string, QueuedRun>();
   readonly #boxes = new Map<string, Map<string, AgentState>>();
   readonly #boxRunning = new Map<string, number>();
+  readonly #boxPlacing = new Map<string, number>();
   readonly #busy = new Map<string, number>();
   /** Runs that count towards no limit, waiting or working. */
   readonly #exempt = new Map<string, QueuedRun>();
@@ -76,7 +85,7 @@ export class RunQueue {
     if (reservation !== undefined && (run === undefined || run.working || run.uid !== reservation.uid)) {
       this.#reservations.delete(key);
     }
-    const next = run === undefined || !this.#reservations.has(key) ? run : { ...run, working: true };
+    const next = run === undefined || !this.#reservations.has(key) ? run : admitted(run);
     const known = this.#runs.get(key);
     if (known !== undefined && next !== undefined && isSame(known, next)) return;
     if (known !== undefined) this.#take(known);
@@ -97,6 +106,7 @@ export class RunQueue {
     const result = admit({
       running: this.#running,
       maxRunning: this.#options.maxRunning,
+      reserved: this.#reservedPlaces(),
       boxes: this.#boxQueues(),
       busySessions: this.#busy,
       turn: this.#turn,
@@ -125,7 +135,7 @@ export class RunQueue {
   release(key: string): void {
     this.#reservations.delete(key);
     const run = this.#runs.get(key);
-    if (run !== undefined) this.update(key, { ...run, working: false });
+    if (run !== undefined) this.update(key, { ...run, working: false, placing: false });
   }
 
   /** The cluster takes no pods of this Box, for the given reason: admit nothing there for a while. */
@@ -145,13 +155,13 @@ export class RunQueue {
     const run = this.#runs.get(key);
     if (run === undefined || run.working) return undefined;
     if (run.exempt === true) return this.#gateOf(run) ?? 'SessionBusy';
-    const state = this.#boxes.get(run.box)?.get(run.agent);
-    const older = (state?.waiting ?? []).find((other) => other.session === run.session);
-    return waitReason({
-      box: this.#boxLimits(run.box),
-      agent: { gate: this.#waitingGate(run.box, run.agent), running: state?.running ?? 0 },
-      sessionBusy: this.#busy.has(run.session) || (older !== undefined && older.key !== key),
-    });
+    return waitReason(this.#stateOf(run));
+  }
+
+  /** Whether the run waits for nothing but the nodes of pods that its Box has got just now. */
+  isBehindNewPods(key: string): boolean {
+    const run = this.#runs.get(key);
+    return run !== undefined && !run.working && run.exempt !== true && isBehindNewPods(this.#stateOf(run));
   }
 
   /** When the oldest run that waits was accepted, in milliseconds since the epoch; undefined when none waits. */
@@ -175,6 +185,16 @@ export class RunQueue {
     return { running: (this.#boxRunning.get(box) ?? 0) + working, queued: queued + exempt.length - working };
   }
 
+  #stateOf(run: QueuedRun): QueueState {
+    const state = this.#boxes.get(run.box)?.get(run.agent);
+    const older = (state?.waiting ?? []).find((other) => other.session === run.session);
+    return {
+      box: this.#boxLimits(run.box),
+      agent: { gate: this.#waitingGate(run.box, run.agent), running: state?.running ?? 0 },
+      sessionBusy: this.#busy.has(run.session) || (older !== undefined && older.key !== run.key),
+    };
+  }
+
   #admitExempt(): string[] {
     const admitted: string[] = [];
     for (const run of this.#exempt.values()) {
@@ -185,9 +205,9 @@ export class RunQueue {
     return admitted;
   }
 
-  /** No limit holds it back, but a paused agent or a full cluster does. */
+  /** No limit holds it back, and no other Box, since its parent holds a node meanwhile; a paused agent or a full cluster does. */
   #gateOf({ box, agent }: QueuedRun): Gate | undefined {
-    return this.#options.facts.agentGate(box, agent) ?? this.#boxLimits(box).gate;
+    return this.#options.facts.agentGate(box, agent) ?? this.#gateOfBox(box);
   }
 
   #waitingGate(box: string, agent: string): Gate | undefined {
@@ -208,11 +228,33 @@ export class RunQueue {
     return queues;
   }
 
-  #boxLimits(box: string): BoxFacts & Pick<BoxQueue, 'running'> {
+  #boxLimits(box: string): Omit<BoxQueue, 'box' | 'agents'> {
+    const { maxRunning = 0, maxRunningPerAgent = 0 } = this.#options.facts.box(box) ?? {};
+    const gate = this.#gateOfBox(box) ?? (this.#leavesRoom(box) ? 'NoCapacity' : undefined);
+    return { gate, placing: this.#boxPlacing.get(box) ?? 0, maxRunning, maxRunningPerAgent, ...this.#shareOf(box) };
+  }
+
+  #gateOfBox(box: string): Gate | undefined {
     const facts = this.#options.facts.box(box);
-    const running = this.#boxRunning.get(box) ?? 0;
-    if (facts === undefined) return { gate: 'BoxNotReady', running, maxRunning: 0, maxRunningPerAgent: 0, weight: 1 };
-    return { ...facts, gate: facts.gate ?? this.#pauseOf(box), running };
+    return facts === undefined ? 'BoxNotReady' : (facts.gate ?? this.#pauseOf(box));
+  }
+
+  #shareOf(box: string): Share {
+    return { running: this.#boxRunning.get(box) ?? 0, weight: this.#options.facts.box(box)?.weight ?? 1 };
+  }
+
+  /**
+   * What becomes free in a full cluster is for the Box that has less of it: to the scheduler a new pod comes before one that it
+   * could not place, so the pods of a burst would pass that Box's pod again and again.
+   */
+  #leavesRoom(box: string): boolean {
+    const share = this.#shareOf(box);
+    return this.#options.facts.boxesInNeed(box).some((other) => goesBehind(share, this.#shareOf(other)));
+  }
+
+  #reservedPlaces(): number {
+    const { facts, maxRunning } = this.#options;
+    return facts.hasManyBoxes() ? Math.floor(maxRunning / PLACES_PER_RESERVED) : 0;
   }
 
   #pauseOf(box: string): Gate | undefined {
@@ -225,7 +267,7 @@ export class RunQueue {
     if (run === undefined) return;
     this.#reservations.set(key, { uid: run.uid, until: this.#options.clock.monotonic() + RESERVED_MS, created: false });
     this.#take(run);
-    this.#put({ ...run, working: true });
+    this.#put(admitted(run));
     this.#changed(run);
   }
 
@@ -279,8 +321,14 @@ export class RunQueue {
   #count(run: QueuedRun, by: 1 | -1): void {
     this.#running += by;
     add(this.#boxRunning, run.box, by);
+    if (run.placing === true) add(this.#boxPlacing, run.box, by);
     add(this.#busy, run.session, by);
   }
+}
+
+/** Until the caches show its Job. */
+function admitted(run: QueuedRun): QueuedRun {
+  return { ...run, working: true, placing: true };
 }
 
 function add(counts: Map<string, number>, key: string, by: number): void {
@@ -306,6 +354,7 @@ function isSame(a: QueuedRun, b: QueuedRun): boolean {
   return (
     a.uid === b.uid &&
     a.working === b.working &&
+    a.placing === b.placing &&
     a.exempt === b.exempt &&
     a.session === b.session &&
     a.agent === b.agent &&
