@@ -1,5 +1,5 @@
 /**
- * Plays what stands behind a bare API server: Job controller, kubelet and runner. The runner is a fake in what it does,
+ * Plays what stands behind a bare API server: Job controller, scheduler, kubelet and runner. The runner is a fake in what it does,
  * not in how it reports: it has the pod-bound token of a real pod and claims and finishes at the real gateway.
  */
 import { LABEL_RUN } from '../../src/api/labels.js';
@@ -27,14 +27,21 @@ export interface FakeNodeOptions {
   gatewayPort: number;
   /** The runner asks its model once, so that there is usage to count. */
   callsModel?: boolean;
+  /** Pods that it has room for at once; any number when absent. */
+  places?: number;
 }
 
 const GIVE_UP_MS = 120_000;
+/** How long the scheduler leaves a pod alone for which there was no room; a new pod may take what becomes free meanwhile. */
+const BACKOFF_MS = 100;
+const NO_ROOM = '0/1 nodes are available: 1 Insufficient cpu.';
 const NO_LOG = { info: () => undefined, warn: () => undefined, error: () => undefined };
 
 export class FakeNode {
   /** Names of runs in the order in which their Jobs appeared. */
   readonly started: string[] = [];
+  /** Names of runs in the order in which their pods got the node. */
+  readonly placed: string[] = [];
   /** How often a runner did the work of a run, by name. */
   readonly executions = new Map<string, number>();
   /** What went wrong in ways that no real run sees. */
@@ -43,11 +50,14 @@ export class FakeNode {
   readonly #jobs: Informer<Job>;
   readonly #stopping = new AbortController();
   readonly #working = new Set<Promise<void>>();
+  readonly #line: (() => void)[] = [];
+  #places: number;
   #open: Promise<void> = Promise.resolve();
   #release: () => void = () => undefined;
 
   constructor(options: FakeNodeOptions) {
     this.#options = options;
+    this.#places = options.places ?? Infinity;
     const log = createLogger('fake-node', 'error', { write: (line) => this.errors.push(line) });
     const { transport } = options.server;
     this.#jobs = createInformer(
@@ -69,6 +79,11 @@ export class FakeNode {
   get open(): number {
     const jobs = [...this.#jobs.values()];
     return this.#working.size + jobs.filter(({ spec }) => spec.ttlSecondsAfterFinished === undefined).length;
+  }
+
+  /** Pods for which there is no room. */
+  get waiting(): number {
+    return this.#line.length;
   }
 
   async start(): Promise<void> {
@@ -104,16 +119,42 @@ export class FakeNode {
   async stop(): Promise<void> {
     this.#stopping.abort();
     this.#release();
+    for (const next of this.#line.splice(0)) next();
     await Promise.all(this.#working);
     await this.#jobs.stop();
   }
 
   async #execute(job: Job): Promise<void> {
     const pod = await this.#createPod(job);
+    await this.#place(pod);
+    if (this.#stopping.signal.aborted) return;
+    this.placed.push(job.metadata.name);
     await this.#setPodStatus(pod, 'Running');
     const ended = await this.#run(job, pod);
     await this.#setPodStatus(pod, ended ? 'Succeeded' : 'Failed');
+    this.#places += 1;
+    void sleep(systemClock, BACKOFF_MS, this.#stopping.signal).then(() => this.#placeNext());
     await this.#completeJob(job);
+  }
+
+  /** Resolves when there is room for the pod. The oldest of those that wait is next, unless a new one was faster. */
+  async #place({ metadata: { name, namespace = '' } }: Pod): Promise<void> {
+    if (this.#places > 0) {
+      this.#places -= 1;
+      return;
+    }
+    const placed = new Promise<void>((resolve) => this.#line.push(resolve));
+    const condition = { type: 'PodScheduled', status: 'False', reason: 'Unschedulable', message: NO_ROOM };
+    await this.#patchStatus(Pods, { name, namespace }, { conditions: [condition] });
+    await placed;
+  }
+
+  #placeNext(): void {
+    if (this.#places === 0) return;
+    const next = this.#line.shift();
+    if (next === undefined) return;
+    this.#places -= 1;
+    next();
   }
 
   /** The life of a runner; false when the gateway refused it. */
@@ -190,7 +231,9 @@ export class FakeNode {
         : {
             terminated: { exitCode: phase === 'Succeeded' ? 0 : 1, reason: 'Completed', startedAt: at, finishedAt: at },
           };
-    const status = { phase, containerStatuses: [{ name: RUNNER_CONTAINER, restartCount: 0, state }] };
+    const scheduled = { type: 'PodScheduled', status: 'True', lastTransitionTime: at };
+    const containerStatuses = [{ name: RUNNER_CONTAINER, restartCount: 0, state }];
+    const status = { phase, conditions: [scheduled], containerStatuses };
     await this.#patchStatus(Pods, { name, namespace }, status);
   }
 
