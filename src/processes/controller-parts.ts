@@ -157,7 +157,7 @@ export function createControllerParts(deps: ControllerPartsDependencies): Contro
       reserve: liveRuns.reserve,
       metrics: metrics.schedules,
     }),
-    createBudgetController({ api, runs: caches.runs, ledger: budgets }),
+    createBudgetController({ api, runs: caches.runs, ledger: budgets, log }),
     runs.runs,
     runs.admission,
     events.part,
@@ -170,7 +170,13 @@ export function createControllerParts(deps: ControllerPartsDependencies): Contro
   ];
 }
 
-function createArchiving({ api, caches, clock, archive }: ControllerPartsDependencies): ArchiveControllers | undefined {
+function createArchiving({
+  api,
+  caches,
+  clock,
+  log,
+  archive,
+}: ControllerPartsDependencies): ArchiveControllers | undefined {
   if (archive === undefined) return undefined;
   const { store, metrics } = archive;
   const archiver = new RunArchiver({
@@ -179,7 +185,7 @@ function createArchiving({ api, caches, clock, archive }: ControllerPartsDepende
     agents: caches.agents,
     workspaceOf: (box, signal) => workspaceOf(api, caches.boxes, box, signal),
   });
-  return createArchiveControllers({ api, clock, runs: caches.runs, archiver, store, metrics });
+  return createArchiveControllers({ api, clock, runs: caches.runs, archiver, store, metrics, log });
 }
 
 const GATEWAY_PODS = { 'app.kubernetes.io/name': 'boxwright', 'app.kubernetes.io/component': 'gateway' };

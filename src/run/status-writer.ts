@@ -6,14 +6,13 @@
  * See docs/architecture.md#status-ownership.
  */
 import { isDeepStrictEqual } from 'node:util';
-import { findCondition } from '../api/conditions.js';
 import { AgentRuns, type AgentRun, type RunBudget } from '../api/v1alpha1/agent-run.js';
 import { invalidStatusFields } from '../kube/errors.js';
 import { sendStatusDiff, statusDiff } from '../kube/status-diff.js';
 import type { KubeApi } from '../kube/types.js';
 import type { Logger } from '../observability/logger.js';
-import { cutUtf8 } from '../runtime/text.js';
 import type { RunStatus } from './status.js';
+import { withoutInvalid, type StorableStatus } from './storable-status.js';
 import { transition, type StatusEvent } from './transition.js';
 
 /** The parts that write the status of runs. */
@@ -73,63 +72,55 @@ export class NotOwnerError extends Error {
   override readonly name = 'NotOwnerError';
 }
 
-/**
- * What a run can end without. When the API server finds such a value invalid, the rest is written: a run that cannot end would
- * hold up its session, and the removal of all that counts it.
- */
-const DISPENSABLE = ['usage', 'openCall', 'output', 'outputTruncated', 'pending', 'transcript', 'budget'] as const;
-const MAX_MESSAGE_BYTES = 1024;
+/** How many runs are remembered of which a warning was logged. */
+const MAX_WARNED = 1_000;
 
 export class RunStatusWriter {
+  readonly #warned = new Set<string>();
+
   constructor(
     private readonly api: Pick<KubeApi, 'patch'>,
     private readonly owner: StatusOwner,
-    private readonly log?: Pick<Logger, 'warn'>,
+    private readonly log: Pick<Logger, 'warn'>,
   ) {}
 
   /**
-   * The run after the event; undefined, without a request, when the event changes nothing. Rejects with 409 when anybody wrote
-   * the run since it was seen, and with 404 when it is gone.
+   * The run after the event; undefined when nothing was to be written. What the API server finds invalid is left out, if a run
+   * can do without it. Rejects with 409 when anybody wrote the run since it was seen, and with 404 when it is gone.
    */
   async apply(run: AgentRun, event: StatusEvent, signal?: AbortSignal): Promise<AgentRun | undefined> {
     const next = transition(run, event);
     if (next === undefined) return undefined;
     expectOwner(this.owner, run.status, next);
-    try {
-      return await this.#write(run, next, signal);
-    } catch (error) {
-      const refused = invalidStatusFields(error);
-      const left = DISPENSABLE.filter((field) => refused.has(field) && next[field] !== undefined);
-      if (left.length === 0) throw error;
-      const { namespace, name } = run.metadata;
-      this.log?.warn({ err: error, namespace, run: name, fields: left }, 'a status is written without what is invalid');
-      return await this.#write(run, withoutFields(run.status, next, left), signal);
+    const invalid = new Set<string>();
+    let storable: StorableStatus = { status: next, without: [] };
+    for (;;) {
+      try {
+        return await this.#write(run, storable.status, signal);
+      } catch (error) {
+        for (const field of invalidStatusFields(error)) invalid.add(field);
+        const left = withoutInvalid(run.status, next, invalid);
+        if (left.without.length === storable.without.length) throw error;
+        storable = left;
+        this.#warn(run, storable.without, error);
+      }
     }
   }
 
-  #write({ metadata, status }: AgentRun, next: RunStatus, signal?: AbortSignal): Promise<AgentRun> {
-    return sendStatusDiff(this.api, { type: AgentRuns, metadata }, statusDiff(status, next), signal);
+  async #write({ metadata, status }: AgentRun, next: RunStatus, signal?: AbortSignal): Promise<AgentRun | undefined> {
+    const diff = statusDiff(status, next);
+    if (Object.keys(diff).length === 0) return undefined;
+    return await sendStatusDiff(this.api, { type: AgentRuns, metadata }, diff, signal);
   }
-}
 
-/** The status with these fields as they were before; an end that is written now says so. */
-function withoutFields(
-  before: RunStatus | undefined,
-  next: RunStatus,
-  fields: readonly (typeof DISPENSABLE)[number][],
-): RunStatus {
-  const kept: RunStatus = { ...next };
-  for (const field of fields) {
-    delete kept[field];
-    if (before?.[field] !== undefined) Object.assign(kept, { [field]: before[field] });
+  /** Once for a run and its fields: the same is tried again and again. */
+  #warn({ metadata: { namespace, name, uid } }: AgentRun, fields: string[], err: unknown): void {
+    const key = `${uid} ${fields.join(' ')}`;
+    if (this.#warned.has(key)) return;
+    if (this.#warned.size >= MAX_WARNED) this.#warned.clear();
+    this.#warned.add(key);
+    this.log.warn({ err, namespace, run: name, fields }, 'a status is written without what is invalid');
   }
-  const ended = findCondition(next.conditions, 'Finished');
-  if (ended === undefined || findCondition(before?.conditions, 'Finished') !== undefined) return kept;
-  const note = `(Not stored, because Kubernetes found it invalid: ${fields.join(', ')}.)`;
-  const message = cutUtf8(ended.message, MAX_MESSAGE_BYTES - note.length - 1);
-  const noted = message === '' ? note : `${message} ${note}`;
-  const conditions = next.conditions?.map((one) => (one === ended ? { ...one, message: noted } : one));
-  return { ...kept, message: noted, ...(conditions === undefined ? {} : { conditions }) };
 }
 
 /** Throws {@link NotOwnerError}. */

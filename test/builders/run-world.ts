@@ -127,6 +127,7 @@ export class RunWorld {
             archiver: new RunArchiver({ api: this.api, store, agents: caches.agents, workspaceOf }),
             store,
             metrics: { waiting: (runs) => (this.archiveWaiting = runs) },
+            log: this.logged.log,
           });
     const budgets = new BudgetLedger(caches, this.clock);
     budgets.watch();

@@ -2,6 +2,7 @@
  * Fifty runs at once on one small budget: the ledger and the controller that grant, two gateway pods that keep the grants,
  * and a vendor that always uses as much as it may.
  */
+import { recordingLog } from '../builders/log.js';
 import { LABEL_CREDENTIAL } from '../../src/api/credentials.js';
 import { parseMicroUsd } from '../../src/run/usage/money.js';
 import { renderGrant } from '../../src/run/usage/budget.js';
@@ -71,7 +72,7 @@ function startController(): BudgetLedger {
     },
     clock,
   );
-  const part = createBudgetController({ api, runs, ledger });
+  const part = createBudgetController({ api, runs, ledger, log: recordingLog().log });
   // One key at a time, and again after a conflict, as the engine does.
   let tail = Promise.resolve();
   const work = async (key: string) => {

@@ -1,4 +1,5 @@
 /** The rules that the CRDs carry, on a real API server: what is refused, with a message that names the field. */
+import { recordingLog } from '../builders/log.js';
 import { AgentRuns } from '../../src/api/v1alpha1/agent-run.js';
 import type { AgentRun } from '../../src/api/v1alpha1/agent-run.js';
 import { ALL_KINDS } from '../../src/api/v1alpha1/index.js';
@@ -151,7 +152,7 @@ describe('the rules of the CRDs', () => {
       const work = { fencingToken: 1, usage: { steps: 1, ...counts, costUsd: '9'.repeat(40) } };
       const outcome = { reason: 'Completed', message: '', output: 'Done.' } as const;
       const event = { type: 'finished', by: 'gateway', outcome, end: { work }, now: '2026-01-01T00:00:01Z' } as const;
-      const ended = await new RunStatusWriter(server.api, 'gateway').apply(claimed, event);
+      const ended = await new RunStatusWriter(server.api, 'gateway', recordingLog().log).apply(claimed, event);
       expect(ended?.metadata.uid).toBe(run.metadata.uid);
       expect(ended?.status).toMatchObject({ phase: 'done', reason: 'Completed', output: 'Done.', usageFinal: true });
       expect(ended?.status?.message).toContain('found it invalid: usage');

@@ -27,7 +27,7 @@ export class RunWriter {
   constructor(
     private readonly api: Pick<KubeApi, 'patch' | 'delete'>,
     private readonly clock: Clock,
-    log?: Pick<Logger, 'warn'>,
+    log: Pick<Logger, 'warn'>,
   ) {
     this.#status = new RunStatusWriter(api, 'run controller', log);
   }

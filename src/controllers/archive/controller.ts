@@ -13,6 +13,7 @@ import { ArchiveUnavailableError } from '../../archive/types.js';
 import type { ArchiveWriter } from '../../archive/types.js';
 import { isNotFound } from '../../kube/errors.js';
 import type { Cache, KubeApi } from '../../kube/types.js';
+import type { Logger } from '../../observability/logger.js';
 import type { Clock } from '../../runtime/clock.js';
 import { isoNow } from '../../runtime/clock.js';
 import type { ReconcileResult } from '../../runtime/controller.js';
@@ -30,6 +31,7 @@ export interface ArchiveDependencies {
   archiver: Pick<RunArchiver, 'archive'>;
   store: Pick<ArchiveWriter, 'retryInMs'>;
   metrics: Pick<ArchiveMetrics, 'waiting'>;
+  log: Pick<Logger, 'warn'>;
 }
 
 /** As many runs are stored at once; each may hold up to 24 chunks in memory. */
@@ -48,6 +50,8 @@ export interface ArchiveControllers {
 
 export function createArchiveControllers(deps: ArchiveDependencies): ArchiveControllers {
   const progress = new Progress(deps.metrics);
+  const writer = new RunStatusWriter(deps.api, 'archive controller', deps.log);
+  const tell = teller(deps, writer, progress);
   return {
     gate: progress,
     async storeNow(run, signal) {
@@ -67,7 +71,7 @@ export function createArchiveControllers(deps: ArchiveDependencies): ArchiveCont
             enqueue(key);
           }
         }),
-      reconcile: (key, signal) => reconcile(deps, progress, key, signal),
+      reconcile: (key, signal) => reconcile({ ...deps, tell }, progress, key, signal),
     },
   };
 }
@@ -79,7 +83,7 @@ function isLeaving(run: ControllerRun): boolean {
 }
 
 async function reconcile(
-  deps: ArchiveDependencies,
+  deps: ArchiveDependencies & { tell: Tell },
   progress: Progress,
   key: string,
   signal: AbortSignal,
@@ -87,37 +91,36 @@ async function reconcile(
   const run = deps.runs.get(key);
   if (run === undefined || !isLeaving(run) || progress.isStored(run)) return {};
   if (deps.store.retryInMs() > 0) {
-    await tell(deps, progress, run, signal);
+    await deps.tell(run, signal);
     return { requeueAfterMs: RETRY_MS };
   }
   try {
     await deps.archiver.archive(run, signal);
   } catch (error) {
     if (!(error instanceof ArchiveUnavailableError)) throw error;
-    await tell(deps, progress, run, signal);
+    await deps.tell(run, signal);
     return { requeueAfterMs: RETRY_MS };
   }
   progress.store(run);
   return {};
 }
 
-/** Says on the run why it is still there: one GET and one write a run, however long it takes. */
-async function tell(
-  { api, clock }: ArchiveDependencies,
-  progress: Progress,
-  run: ControllerRun,
-  signal: AbortSignal,
-): Promise<void> {
-  if (!progress.isUntold(run)) return;
-  try {
-    const live = await api.get(AgentRuns, refOf(run.metadata), { signal });
-    if (live.metadata.uid !== run.metadata.uid) return;
-    const event = { type: 'not-archived', message: keptText('ArchiveUnavailable'), now: isoNow(clock) } as const;
-    await new RunStatusWriter(api, 'archive controller').apply(live, event, signal);
-  } catch (error) {
-    if (!isNotFound(error)) throw error;
-  }
-  progress.told(run);
+type Tell = (run: ControllerRun, signal: AbortSignal) => Promise<void>;
+
+/** Says on a run why it is still there: one GET and one write a run, however long it takes. */
+function teller({ api, clock }: ArchiveDependencies, writer: RunStatusWriter, progress: Progress): Tell {
+  return async (run, signal) => {
+    if (!progress.isUntold(run)) return;
+    try {
+      const live = await api.get(AgentRuns, refOf(run.metadata), { signal });
+      if (live.metadata.uid !== run.metadata.uid) return;
+      const event = { type: 'not-archived', message: keptText('ArchiveUnavailable'), now: isoNow(clock) } as const;
+      await writer.apply(live, event, signal);
+    } catch (error) {
+      if (!isNotFound(error)) throw error;
+    }
+    progress.told(run);
+  };
 }
 
 /** Which of the removed runs wait for the archive, and which may go; by UID. */

@@ -2,6 +2,7 @@
 import type { AgentRun } from '../../api/v1alpha1/agent-run.js';
 import { orUndefined } from '../../kube/errors.js';
 import type { Cache, KubeApi } from '../../kube/types.js';
+import type { Logger } from '../../observability/logger.js';
 import { RunStatusWriter } from '../../run/status-writer.js';
 import type { ControllerPart } from '../common/controller-part.js';
 import { all } from '../common/controller-part.js';
@@ -11,10 +12,11 @@ export interface BudgetDependencies {
   api: Pick<KubeApi, 'patch'>;
   runs: Pick<Cache<AgentRun>, 'get' | 'onChange'>;
   ledger: Pick<BudgetLedger, 'enlarge' | 'watch'>;
+  log: Pick<Logger, 'warn'>;
 }
 
-export function createBudgetController({ api, runs, ledger }: BudgetDependencies): ControllerPart {
-  const status = new RunStatusWriter(api, 'budget controller');
+export function createBudgetController({ api, runs, ledger, log }: BudgetDependencies): ControllerPart {
+  const status = new RunStatusWriter(api, 'budget controller', log);
   return {
     name: 'run-budget',
     workers: 4,

@@ -1,4 +1,5 @@
 /** Budgets under every order of events that lagging caches can bring: what is granted never exceeds what there is. */
+import { recordingLog } from '../../../test/builders/log.js';
 import { array, assert, constantFrom, nat, property, record } from 'fast-check';
 import { addToPeriods, amountOf, parseGrant, renderGrant, type Grant } from '../../run/usage/budget.js';
 import { FINALIZER_ROLL_UP } from '../../api/labels.js';
@@ -177,6 +178,7 @@ test('a wish is answered with one write, as far as money is left, and once', asy
     api: { patch: (_type, _ref, body) => (written.push(body), Promise.resolve(run as never)) },
     runs: { get: (key) => world.runs.get(key), onChange: () => () => undefined },
     ledger: world.ledger,
+    log: recordingLog().log,
   });
   const { signal } = new AbortController();
 

@@ -67,7 +67,7 @@ class Retention {
   #notBefore = 0;
 
   constructor(private readonly deps: RetentionDependencies) {
-    this.#remover = new Remover({ api: deps.api, jobs: deps.caches.jobs, archive: deps.archive });
+    this.#remover = new Remover({ api: deps.api, jobs: deps.caches.jobs, log: deps.log, archive: deps.archive });
   }
 
   watch(poke: () => void): () => void {

@@ -11,6 +11,7 @@ import { Jobs } from '../../kube/core-types.js';
 import { isConflict, isNotFound, orUndefined } from '../../kube/errors.js';
 import { ownedBy } from '../../kube/owner-references.js';
 import type { Cache, KubeApi, ObjectRef } from '../../kube/types.js';
+import type { Logger } from '../../observability/logger.js';
 import { refOf } from '../common/finalizer.js';
 import { RunStatusWriter } from '../../run/status-writer.js';
 import { chunksOf } from './stored.js';
@@ -26,6 +27,7 @@ export interface TranscriptArchive {
 export interface RemoverDependencies {
   api: Pick<KubeApi, 'get' | 'patch' | 'delete'>;
   jobs: Pick<Cache<ControllerJob>, 'get'>;
+  log: Pick<Logger, 'warn'>;
   /** Absent when the installation has none. */
   archive?: TranscriptArchive | undefined;
 }
@@ -34,7 +36,7 @@ export class Remover {
   readonly #status: RunStatusWriter;
 
   constructor(private readonly deps: RemoverDependencies) {
-    this.#status = new RunStatusWriter(deps.api, 'retention');
+    this.#status = new RunStatusWriter(deps.api, 'retention', deps.log);
   }
 
   /** Deletes what belongs to the run, then requests the deletion of the run. Safe to repeat. */

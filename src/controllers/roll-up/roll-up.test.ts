@@ -2,6 +2,7 @@
  * Roll-up is exact: property tests with crashes between any two writes, two controllers and caches that lag.
  * The recording API plays etcd; each round of the property is one controller that works with what an old cache shows.
  */
+import { recordingLog } from '../../../test/builders/log.js';
 import { jest } from '@jest/globals';
 import * as fc from 'fast-check';
 import { AgentRuns } from '../../api/v1alpha1/agent-run.js';
@@ -64,7 +65,7 @@ const rollUpOf = (api: Pick<RecordingApi, 'get' | 'patch'>) => new RollUp(api, (
 
 async function rollUpAndRelease(api: RecordingApi, rollUp: RollUp, run: AgentRun): Promise<void> {
   await rollUp.add(run, SIGNAL);
-  await new RunWriter(api, systemClock).release(run, SIGNAL);
+  await new RunWriter(api, systemClock, recordingLog().log).release(run, SIGNAL);
 }
 
 describe('folding one run', () => {
@@ -324,7 +325,9 @@ async function sweepAll(api: RecordingApi): Promise<void> {
 /** One attempt that may die at a call, and the sweep after it. */
 async function rollUpUnreliably(api: RecordingApi, run: AgentRun, flaky: ReturnType<typeof unreliable>): Promise<void> {
   const rollUp = new RollUp(flaky, () => Promise.resolve('acme'));
-  await tolerate(rollUp.add(run, SIGNAL).then(() => new RunWriter(flaky, systemClock).release(run, SIGNAL)));
+  await tolerate(
+    rollUp.add(run, SIGNAL).then(() => new RunWriter(flaky, systemClock, recordingLog().log).release(run, SIGNAL)),
+  );
   await sweepAll(api);
 }
 
@@ -478,6 +481,6 @@ describe('the sweep', () => {
 test('a run keeps other finalizers when it is released', async () => {
   const api = new RecordingApi();
   const run = api.seed(AgentRuns, makeRun('ada-1', { metadata: { finalizers: ['x.example/y', FINALIZER_ROLL_UP] } }));
-  await new RunWriter(api, systemClock).release(run, SIGNAL);
+  await new RunWriter(api, systemClock, recordingLog().log).release(run, SIGNAL);
   expect(api.peek(AgentRuns, objectKey(run.metadata))?.metadata.finalizers).toEqual(['x.example/y']);
 });

@@ -3,7 +3,7 @@ import { gzipSync } from 'node:zlib';
 import { assistantMessage, userMessage } from '../../../test/builders/run-events.js';
 import { apiError } from '../../../test/builders/recording-api.js';
 import { AgentTools, Agents } from '../../api/v1alpha1/agent.js';
-import { KubeConnectionError } from '../../kube/errors.js';
+import { KubeApiError, KubeConnectionError } from '../../kube/errors.js';
 import { GatewayWorld, NAMESPACE } from '../../../test/builders/gateway-world.js';
 
 function compressed(message: string) {
@@ -289,4 +289,19 @@ test('a claim for another pod than the one of the token is refused', async () =>
 
   expect(reply.status).toBe(403);
   expect(world.api.writes).toEqual([]);
+});
+
+test('a run whose claim the API server finds invalid ends at once, and says why', async () => {
+  const world = new GatewayWorld();
+  const gateway = world.startGateway();
+  const pod = world.addRun('helper-1', { message: 'do it' });
+  const causes = [{ field: 'status.claim.podName', reason: 'FieldValueTooLong' }];
+  const error = new KubeApiError({ status: 422, reason: 'Invalid', message: 'invalid', details: { causes } });
+  world.api.failNext({ verb: 'patch', resource: 'agentruns/status', error });
+  expect(await world.claim(gateway, pod)).toMatchObject({ status: 410 });
+  expect(world.run('helper-1').status).toMatchObject({
+    phase: 'error',
+    reason: 'InvalidRun',
+    message: expect.stringContaining('claim') as string,
+  });
 });

@@ -2,6 +2,8 @@
  * The claim of a run by its pod: a compare-and-swap on the status, answered with the whole input of the run. The same pod
  * gets the same answer again; another pod 409; an ended run 410.
  */
+import { invalidStatusFields } from '../../kube/errors.js';
+import { outcomeOf, type RunOutcome } from '../../run/outcome.js';
 import { formatMicroUsd } from '../../run/usage/money.js';
 import { isTerminal } from '../../run/status.js';
 import type { AgentRun } from '../../api/v1alpha1/agent-run.js';
@@ -67,22 +69,30 @@ export class Claims {
   async #takeOwnership(identity: RunIdentity, input: RunInput & Pick<ClaimRequest, 'hasBrowser'>): Promise<boolean> {
     const { store, self, clock, metrics } = this.#options;
     const ref = { namespace: identity.namespace, name: identity.runName };
-    const { isWritten } = await store.update(ref, (run) => {
-      expectClaimable(run);
-      const now = isoNow(clock);
-      const withoutBrowser = input.hasBrowser === false && input.agent.spec.tools.browser;
-      const lacks = withoutBrowser ? { withoutBrowser } : {};
-      const claim = { podUid: identity.podUid, podName: identity.podName, at: now, ...self, epoch: 1, ...lacks };
-      const { provider } = input.agent.spec;
-      const facts = {
-        provider,
-        model: modelOf(input.agent, input.box),
-        ...(input.untrusted ? { untrusted: true } : {}),
-        ...approvalsOf(input),
-        ...budgetOf(identity),
-      };
-      return { type: 'claimed', claim, facts, now };
-    });
+    const { isWritten } = await store
+      .update(ref, (run) => {
+        expectClaimable(run);
+        const now = isoNow(clock);
+        const withoutBrowser = input.hasBrowser === false && input.agent.spec.tools.browser;
+        const lacks = withoutBrowser ? { withoutBrowser } : {};
+        const claim = { podUid: identity.podUid, podName: identity.podName, at: now, ...self, epoch: 1, ...lacks };
+        const { provider } = input.agent.spec;
+        const facts = {
+          provider,
+          model: modelOf(input.agent, input.box),
+          ...(input.untrusted ? { untrusted: true } : {}),
+          ...approvalsOf(input),
+          ...budgetOf(identity),
+        };
+        return { type: 'claimed', claim, facts, now };
+      })
+      .catch(async (error: unknown) => {
+        const invalid = [...invalidStatusFields(error)];
+        if (invalid.length === 0) throw error;
+        // It would be refused again and again until the deadline.
+        const what = `Kubernetes found the claim of the run invalid: ${invalid.join(', ')}.`;
+        return await this.#refuse(await store.find(ref), outcomeOf('InvalidRun', what));
+      });
     if (isWritten) metrics.claimed();
     return isWritten;
   }
@@ -92,9 +102,13 @@ export class Claims {
       return await this.#options.inputs.gather(run, identity.previousRun);
     } catch (error) {
       if (!(error instanceof RunRefusedError)) throw error;
-      await this.#options.finisher.refuse(run, error.outcome);
-      throw runEnded('error');
+      return await this.#refuse(run, error.outcome);
     }
+  }
+
+  async #refuse(run: AgentRun, outcome: RunOutcome): Promise<never> {
+    await this.#options.finisher.refuse(run, outcome);
+    throw runEnded('error');
   }
 }
 

@@ -1,9 +1,12 @@
+import { recordingLog } from '../../../test/builders/log.js';
 import type { AgentRun } from '../../api/v1alpha1/agent-run.js';
 import { AgentRuns } from '../../api/v1alpha1/agent-run.js';
 import { RecordingApi } from '../../../test/builders/recording-api.js';
 import { BY_SESSION, projectGatewayRun } from '../../projections/agent-run.js';
 import { sessionKeyOf } from '../../run/session/key.js';
 import { RunStore } from './run-store.js';
+
+const { log } = recordingLog();
 
 const REF = { namespace: 'bw-lab', name: 'ada-1' };
 const RUN: AgentRun = {
@@ -39,7 +42,7 @@ describe('a run that is deleted before an answer about it arrives is not remembe
     const { api, cache } = setUp();
     const { later, release } = held(() => api.get(AgentRuns, REF));
     const get = later as unknown as typeof api.get;
-    const store = new RunStore({ api: { get, patch: api.patch.bind(api) }, cache });
+    const store = new RunStore({ api: { get, patch: api.patch.bind(api) }, cache, log });
     const answered = store.fetch(REF);
     await api.delete(AgentRuns, REF);
     release();
@@ -53,7 +56,11 @@ describe('a run that is deleted before an answer about it arrives is not remembe
   test('the answer to a write', async () => {
     const { api, cache } = setUp();
     const { later, release } = held(api.patch.bind(api) as (...args: unknown[]) => Promise<unknown>);
-    const store = new RunStore({ api: { get: api.get.bind(api), patch: later as unknown as typeof api.patch }, cache });
+    const store = new RunStore({
+      api: { get: api.get.bind(api), patch: later as unknown as typeof api.patch },
+      cache,
+      log,
+    });
     const written = store.update(REF, () => ({ ...DONE, now: '2026-01-01T00:00:00.000Z' }));
     while (api.writes.length === 0) await Promise.resolve();
     await api.delete(AgentRuns, REF);
@@ -79,7 +86,7 @@ test('an answer of which the watch is behind is remembered until the watch bring
     },
     waitForResourceVersion: () => new Promise<boolean>((resolve) => (reach = resolve)),
   };
-  const store = new RunStore({ api, cache: behind });
+  const store = new RunStore({ api, cache: behind, log });
   await store.fetch(REF);
   expect(store.get(REF)).toMatchObject({ metadata: REF });
 

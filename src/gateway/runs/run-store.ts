@@ -19,7 +19,7 @@ const MAX_TRIES = 6;
 export interface RunStoreOptions {
   api: Pick<KubeApi, 'get' | 'patch'>;
   cache: Pick<Informer<AgentRun>, 'get' | 'byIndex' | 'onChange' | 'waitForResourceVersion'>;
-  log?: Pick<Logger, 'warn'>;
+  log: Pick<Logger, 'warn'>;
 }
 
 /** What happened to a run, or undefined to write nothing. Called again with the newer run after a conflict. */

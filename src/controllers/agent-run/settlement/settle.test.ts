@@ -1,3 +1,4 @@
+import { recordingLog } from '../../../../test/builders/log.js';
 import { AgentRuns } from '../../../api/v1alpha1/agent-run.js';
 import type { AgentRun } from '../../../api/v1alpha1/agent-run.js';
 import { Jobs } from '../../../kube/core-types.js';
@@ -28,7 +29,10 @@ function setUp() {
     spec: { template: { spec: {} } },
   });
   const state = { key: KEY, run, job: projectControllerJob(job), box: makeBox() } as RunState;
-  const settler = new Settler({ clock, rollUp: () => Promise.resolve() }, new RunWriter(api, clock));
+  const settler = new Settler(
+    { clock, rollUp: () => Promise.resolve() },
+    new RunWriter(api, clock, recordingLog().log),
+  );
   return { api, state, settler };
 }
 
@@ -70,7 +74,10 @@ test('usage that no gateway closes is closed after two minutes, also of a run th
     } as NonNullable<AgentRun['status']>,
   });
   const run = projectControllerRun(api.seed(AgentRuns, ended));
-  const settler = new Settler({ clock, rollUp: () => Promise.resolve() }, new RunWriter(api, clock));
+  const settler = new Settler(
+    { clock, rollUp: () => Promise.resolve() },
+    new RunWriter(api, clock, recordingLog().log),
+  );
   const look = () => settler.settle({ run, box: makeBox(), key: KEY } as RunState, SIGNAL);
 
   expect(await look()).toEqual({ requeueAfterMs: 120_000 });
