@@ -57,6 +57,8 @@ export interface ApiRun extends Identity {
   triggerUid: string | undefined;
   phase: RunPhase;
   terminal: boolean;
+  /** It is being deleted. */
+  leaving: boolean;
   /** Why the run waits; undefined when it does not wait in the queue. */
   queuedReason: string | undefined;
   reason: string | undefined;
@@ -93,6 +95,7 @@ export function projectApiRun(run: AgentRun): ApiRun {
     triggerUid: isReleased(run) ? undefined : run.spec.trigger?.uid,
     phase: status?.phase ?? 'running',
     terminal: isTerminal(run),
+    leaving: run.metadata.deletionTimestamp !== undefined,
     queuedReason: isTerminal(run) ? undefined : queued?.reason,
     reason: status?.reason,
     message: status?.message,

@@ -30,7 +30,8 @@ export const QUEUE_REASONS = {
   },
   BoxLimit: { cause: 'The Box already has spec.maxRunning running.', nextStep: 'Wait, or raise the limit in the Box.' },
   InstallationLimit: {
-    cause: 'The installation already has its maximum of runs working.',
+    cause:
+      'The installation already has its maximum of runs working; the last tenth is for Boxes in which nothing works.',
     nextStep: 'Wait, or raise controller.maxRunning of the chart.',
   },
   WaitingForKueue: {
@@ -49,7 +50,8 @@ export const QUEUE_REASONS = {
     nextStep: 'Read condition WorkspacePersistent (kubectl describe agent); the run starts when the volume is there.',
   },
   NoCapacity: {
-    cause: 'The cluster had no room: quota refused the pod, or no node could take it. Nothing was executed.',
+    cause:
+      'The cluster had no room: quota refused the pod, or no node could take it or older pods of its Box. Nothing was executed.',
     nextStep: 'Add nodes or raise spec.quota of the Box; the run is tried again.',
   },
   JobRefused: {

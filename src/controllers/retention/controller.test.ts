@@ -211,6 +211,36 @@ describe('retention', () => {
     expect(writes().filter((write) => write.startsWith('delete agentruns '))).toHaveLength(1);
   });
 
+  it('goes on to other runs when removals are refused, says so, and tries them again later', async () => {
+    const { clock, api, pass, writes, lines } = setUp();
+    const finishedAt = '2020-01-01T00:00:00Z';
+    for (let i = 0; i < ACTIONS_AT_ONCE; i++) {
+      api.seed(AgentRuns, makeRun(`held-${i}`, { status: { phase: 'done', finishedAt } }));
+      api.failNext({ verb: 'delete', resource: 'agentruns', error: apiError(403, 'Forbidden') });
+    }
+    api.seed(AgentRuns, makeRun('mine', { status: { phase: 'done', finishedAt } }));
+    await expect(pass()).resolves.toEqual({ requeueAfterMs: 500 });
+    writes();
+    await expect(pass()).resolves.toEqual({ requeueAfterMs: 60_000 });
+    expect(writes()).toEqual(['delete agentruns mine']);
+    expect(lines).toMatchObject([{ level: 'warn', fields: { runs: ACTIONS_AT_ONCE } }]);
+    await clock.advance(60_000);
+    await pass();
+    expect(writes()).toHaveLength(ACTIONS_AT_ONCE);
+  });
+
+  it('counts a removed run that somebody holds as gone', async () => {
+    const { clock, api, pass, writes, levels } = setUp();
+    const held = finished(clock, 'held', 721);
+    api.seed(AgentRuns, { ...held, metadata: { ...held.metadata, finalizers: ['example.com/mine'] } });
+    await pass();
+    expect(writes()).toContain('delete agentruns held');
+    await clock.advance(60_000);
+    await pass();
+    expect(writes()).toEqual([]);
+    expect(levels.at(-1)).toEqual({ finishedRuns: 0, heldRuns: 0, storedBytes: 0, due: 0 });
+  });
+
   it('stores what goes in the archive first, and the run says where it is', async () => {
     const stored: string[] = [];
     const { clock, api, pass } = setUp({

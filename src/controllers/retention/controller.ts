@@ -4,6 +4,7 @@
  * See docs/architecture.md#removing-a-run.
  */
 import { isTerminal } from '../../run/status.js';
+import { isBadRequest, isForbidden, isInvalid } from '../../kube/errors.js';
 import type { Cache, KubeApi } from '../../kube/types.js';
 import type { Logger } from '../../observability/logger.js';
 import type { Clock } from '../../runtime/clock.js';
@@ -42,7 +43,7 @@ const PARALLEL = 16;
 /** How much has to end since the last pass for the next one to come at once. */
 const RUNS_UNTIL_PASS = 500;
 const BYTES_UNTIL_PASS = 1024 * 1024;
-/** The cache shows a removal within moments; until then it is not requested again. */
+/** The cache shows a removal within moments; until then it is not requested again, and neither is one that was refused. */
 const ASKED_MS = 30_000;
 
 const WHOLE_INSTALLATION = 'installation';
@@ -61,6 +62,8 @@ class Retention {
   readonly #remover: Remover;
   /** Key of a run -> its version when it was acted on, and until when that is remembered. */
   readonly #asked = new Map<string, { version: string | undefined; until: number }>();
+  /** Of this pass. */
+  #refusals: unknown[] = [];
   #runsSince = 0;
   #bytesSince = 0;
   /** On the monotonic clock. */
@@ -94,7 +97,10 @@ class Retention {
     const { actions, held, storedBytes } = planRetention(finished, limits, clock.now());
     metrics.levels({ finishedRuns: finished.length, heldRuns: held, storedBytes, due: actions.length });
     if (held > 0) log.warn({ held, maxFinished: limits.maxFinished }, 'too many runs ended within the last hour');
+    this.#refusals = [];
     await this.#act(actions.slice(0, ACTIONS_AT_ONCE), signal);
+    const [err] = this.#refusals;
+    if (err !== undefined) log.warn({ err, runs: this.#refusals.length }, 'the removal of finished runs was refused');
     const more = actions.length > ACTIONS_AT_ONCE;
     this.#notBefore = clock.monotonic() + (more ? PAUSE_MS : GAP_MS);
     return { requeueAfterMs: more ? PAUSE_MS : PASS_MS };
@@ -111,9 +117,15 @@ class Retention {
   async #actOn(action: RetentionAction, signal: AbortSignal): Promise<void> {
     const run = this.deps.caches.runs.get(action.key);
     if (run === undefined || !isTerminal(run) || run.metadata.deletionTimestamp !== undefined) return;
-    if (action.do === 'remove') await this.#remover.remove(run, signal);
-    else await this.#remover.expire(run, signal);
-    this.deps.metrics.acted(action.do, action.rule);
+    try {
+      if (action.do === 'remove') await this.#remover.remove(run, signal);
+      else await this.#remover.expire(run, signal);
+      this.deps.metrics.acted(action.do, action.rule);
+    } catch (error) {
+      // Others come first until it is tried again: the oldest runs may all be of somebody who refuses their removal.
+      if (!isForbidden(error) && !isInvalid(error) && !isBadRequest(error)) throw error;
+      this.#refusals.push(error);
+    }
     const until = this.deps.clock.monotonic() + ASKED_MS;
     this.#asked.set(action.key, { version: run.metadata.resourceVersion, until });
   }

@@ -31,6 +31,17 @@ test('finished runs have a maximum as well, a fifth above that of retention', ()
   expect(counts.isFinishedFull('acme-box')).toBe(false);
 });
 
+test('finished runs that somebody holds although they were deleted count as gone', async () => {
+  const harness = new McpHarness();
+  const counts = countLiveRuns(harness.caches.AgentRun, 5);
+  const metadata = { finalizers: ['example.com/mine'] };
+  for (let i = 0; i < 6; i++) harness.seedRun('acme-box', `greeter-${i}`, { metadata, status: { phase: 'done' } });
+  expect(counts.isFinishedFull('acme-box')).toBe(true);
+  await harness.api.delete(AgentRuns, { namespace: 'bw-acme-box', name: 'greeter-0' });
+  expect(harness.api.peek(AgentRuns, 'bw-acme-box/greeter-0')).toBeDefined();
+  expect(counts.isFinishedFull('acme-box')).toBe(false);
+});
+
 /** A source that shows so many runs of each Box. */
 function runsOf(boxes: Record<string, { runs: number; terminal?: boolean; inputBytes?: number }>) {
   const values: CountedRun[] = Object.entries(boxes).flatMap(([box, { runs, terminal = false, inputBytes = 1 }]) =>

@@ -14,6 +14,8 @@ export interface CountedRun {
   box: string;
   agent: string;
   terminal: boolean;
+  /** It is being deleted. When it has ended, it counts as gone, as for retention: others may hold it as long as they like. */
+  leaving?: boolean;
   /** Input as stored. */
   inputBytes: number;
 }
@@ -51,8 +53,10 @@ export function countLiveRuns(runs: RunSource, maxFinished = DEFAULT_MAX_FINISHE
     if (before !== undefined) counter.add(before, -1);
     live.delete(key);
     finished.delete(key);
-    if (run?.terminal === true && run.box !== '') finished.add(key, run.box);
-    else if (run !== undefined && run.box !== '') {
+    if (run === undefined || run.box === '') return;
+    if (run.terminal) {
+      if (run.leaving !== true) finished.add(key, run.box);
+    } else {
       live.set(key, run);
       counter.add(run, 1);
     }

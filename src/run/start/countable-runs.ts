@@ -22,13 +22,14 @@ export function countableRuns(runs: Pick<Cache<CountableRun>, 'values' | 'onChan
 }
 
 function counted(run: CountableRun): CountedRun {
-  const { namespace = '', name } = run.metadata;
+  const { namespace = '', name, deletionTimestamp } = run.metadata;
   return {
     namespace,
     name,
     box: boxOfNamespace(namespace) ?? '',
     agent: run.spec.agent,
     terminal: isTerminal(run),
+    leaving: deletionTimestamp !== undefined,
     inputBytes: run.liveInputBytes ?? 0,
   };
 }
