@@ -224,6 +224,18 @@ export const CONDITION_REASONS = [
     },
   },
   {
+    kinds: 'AgentTrigger',
+    condition: 'Ready',
+    reasons: {
+      WebhookKeyNotFound: {
+        cause:
+          'There is no key for spec.verify: Secret boxwright-webhook-keys, its label or the entry is missing, or holds nothing that the scheme can use. Every call answers 404.',
+        nextStep:
+          'Create in the namespace what the message names; the trigger works as soon as it is there (docs/webhooks.md).',
+      },
+    },
+  },
+  {
     kinds: 'AgentSchedule',
     condition: 'Fired',
     reasons: {

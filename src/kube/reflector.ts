@@ -28,6 +28,7 @@ export interface ReflectorOptions<T extends KubeObject, P> {
   type: ResourceType<T>;
   namespace?: string;
   labelSelector?: string;
+  fieldSelector?: string;
   pageSize?: number;
   project: (object: T) => P;
 }
@@ -138,7 +139,7 @@ export class Reflector<T extends KubeObject, P> {
   }
 
   #watchRequest(position: string) {
-    const { type, namespace, labelSelector } = this.#options;
+    const { type, namespace, labelSelector, fieldSelector } = this.#options;
     const seconds = WATCH_SECONDS.min + Math.floor(WATCH_SECONDS.spread * this.#dependencies.random());
     return {
       verb: 'watch',
@@ -151,6 +152,7 @@ export class Reflector<T extends KubeObject, P> {
         resourceVersion: position,
         timeoutSeconds: String(seconds),
         labelSelector,
+        fieldSelector,
       },
     };
   }
@@ -225,11 +227,12 @@ export class Reflector<T extends KubeObject, P> {
     return backoffDelay(BACKOFF, this.#failures, this.#dependencies.random);
   }
 
-  #scope(): { namespace?: string; labelSelector?: string; pageSize?: number } {
-    const { namespace, labelSelector, pageSize } = this.#options;
+  #scope(): Pick<ReflectorOptions<T, P>, 'namespace' | 'labelSelector' | 'fieldSelector' | 'pageSize'> {
+    const { namespace, labelSelector, fieldSelector, pageSize } = this.#options;
     return {
       ...(namespace === undefined ? {} : { namespace }),
       ...(labelSelector === undefined ? {} : { labelSelector }),
+      ...(fieldSelector === undefined ? {} : { fieldSelector }),
       ...(pageSize === undefined ? {} : { pageSize }),
     };
   }

@@ -107,6 +107,7 @@ export interface InformerOptions<T extends KubeObject, P> {
   type: ResourceType<T>;
   namespace?: string;
   labelSelector?: string;
+  fieldSelector?: string;
   /** As in {@link ListOptions}. */
   pageSize?: number;
   /** Keep only what is needed: memory is per projection (drop managedFields and payloads). */

@@ -49,6 +49,8 @@ import {
 import { createApiApp } from './api-app.js';
 import { PRODUCT_VERSION } from './version.js';
 import { peerPodInformer } from '../projections/pod.js';
+import { apiWebhookKeysInformer } from '../projections/webhook-keys.js';
+import { createWebhookKeyReader } from '../services/triggers/webhook-keys.js';
 import { createTriggerReader } from '../services/triggers/trigger-reader.js';
 
 /**
@@ -100,6 +102,7 @@ function createFollowers({ clock, log, api, config, informer }: Core) {
   return {
     caches,
     pods,
+    webhookKeys: informer(apiWebhookKeysInformer),
     keyring,
     seal: createBarrierSeal(keyring),
     keyUsage: createKeyUsage({ api, clock, log }),
@@ -109,9 +112,9 @@ function createFollowers({ clock, log, api, config, informer }: Core) {
   };
 }
 
-function followerRunnables({ caches, pods, keyring, keyUsage }: Followers): Runnable[] {
+function followerRunnables({ caches, pods, webhookKeys, keyring, keyUsage }: Followers): Runnable[] {
   return [
-    ...cacheRunnables({ ...caches, Pod: pods }),
+    ...cacheRunnables({ ...caches, Pod: pods, Secret: webhookKeys }),
     background('keyring', (signal) => keyring.run(signal)),
     background('use of API keys', (signal) => keyUsage.run(signal)),
   ];
@@ -144,8 +147,8 @@ function byKind({ caches }: Followers): ReadonlyMap<string, Informer<unknown>> {
 }
 
 /** Why this pod must not take calls: its view of the cluster is not there yet, or is behind. */
-function problemsOf({ caches, keyring }: Followers): Problem[] {
-  const behind = cacheProblems({ ...caches });
+function problemsOf({ caches, webhookKeys, keyring }: Followers): Problem[] {
+  const behind = cacheProblems({ ...caches, Secret: webhookKeys });
   if (keyring.keyring !== undefined) return behind;
   return [...behind, { check: 'keyring', message: 'has not been read; the controller creates its Secret' }];
 }
@@ -179,7 +182,7 @@ function listen(server: Server, port: number): Promise<void> {
 }
 
 function createPublicApp({ config, log, clock, registry, api, archive }: Core, followers: Followers) {
-  const { caches, keyring, keyUsage, liveRuns, agentWaiter, runWaiter } = followers;
+  const { caches, webhookKeys, keyring, keyUsage, liveRuns, agentWaiter, runWaiter } = followers;
   const http = createHttpMetrics(registry);
   const bodies = new BodyBudget(MAX_BODIES_BYTES);
   const services = createToolServices({
@@ -216,6 +219,7 @@ function createPublicApp({ config, log, clock, registry, api, archive }: Core, f
       tokenMatches: (check, presented) => tokenMatches(keyring.keyring, check, presented),
       dedupeRunName: ({ agent, uid, keyId }, value) =>
         dedupeRunName(keyring.keyring, { agent: agent.agent, triggerUid: uid, keyId, value }),
+      webhookKeys: createWebhookKeyReader({ cache: webhookKeys, api }),
       metrics: createWebhookMetrics(registry),
       bodies,
       http,

@@ -61,6 +61,7 @@ import {
 import { nodeInformer } from '../projections/node.js';
 import { controllerPodInformer } from '../projections/pod.js';
 import { storageClassInformer } from '../projections/storage-class.js';
+import { controllerWebhookKeysInformer } from '../projections/webhook-keys.js';
 import { volumeClaimInformer } from '../projections/volume-claim.js';
 import { controllerWorkspaceInformer } from '../projections/workspace.js';
 import { controllerRunInformer } from '../projections/agent-run.js';
@@ -74,6 +75,7 @@ export function createControllerCaches(open: InformerFactory) {
     boxes: open(controllerBoxInformer),
     agents: open(controllerAgentInformer),
     triggers: open(controllerTriggerInformer),
+    webhookKeys: open(controllerWebhookKeysInformer),
     schedules: open(controllerScheduleInformer),
     skills: open(controllerSkillInformer),
     memories: open(controllerMemoryInformer),

@@ -17,6 +17,7 @@ export interface ApiTrigger extends ApiChild {
   tokenId: string | undefined;
   keyId: string | undefined;
   dedupeHeader: string | undefined;
+  verify: AgentTrigger['spec']['verify'];
   /** Runs that are no longer in the cluster, and those counted already but maybe still visible. */
   folded: FoldedTotals | undefined;
   folding: readonly string[] | undefined;
@@ -24,7 +25,7 @@ export interface ApiTrigger extends ApiChild {
 
 export function projectApiTrigger(trigger: AgentTrigger): ApiTrigger {
   const child = projectApiChild(trigger);
-  const { body, methods, enabled, tokenId, keyId, dedupeHeader } = trigger.spec;
+  const { body, methods, enabled, tokenId, keyId, dedupeHeader, verify } = trigger.spec;
   return {
     ...child,
     box: boxOfNamespace(child.namespace) ?? '',
@@ -34,6 +35,7 @@ export function projectApiTrigger(trigger: AgentTrigger): ApiTrigger {
     tokenId,
     keyId,
     dedupeHeader,
+    verify,
     folded: trigger.status?.folded,
     folding: trigger.status?.folding,
   };
@@ -47,12 +49,16 @@ export const apiTriggerInformer: InformerOptions<AgentTrigger, ApiTrigger> = {
 
 /** An AgentTrigger without its instruction. */
 export type ControllerTrigger = Omit<AgentTrigger, 'spec'> & {
-  spec: Pick<AgentTrigger['spec'], 'agent' | 'name' | 'enabled' | 'tokenId' | 'keyId'>;
+  spec: Pick<AgentTrigger['spec'], 'agent' | 'name' | 'enabled' | 'tokenId' | 'keyId' | 'verify'>;
 };
 
 export function projectControllerTrigger(trigger: AgentTrigger): ControllerTrigger {
-  const { agent, name, enabled, tokenId, keyId } = trigger.spec;
-  const optional = { ...(tokenId === undefined ? {} : { tokenId }), ...(keyId === undefined ? {} : { keyId }) };
+  const { agent, name, enabled, tokenId, keyId, verify } = trigger.spec;
+  const optional = {
+    ...(tokenId === undefined ? {} : { tokenId }),
+    ...(keyId === undefined ? {} : { keyId }),
+    ...(verify === undefined ? {} : { verify }),
+  };
   return { ...withoutManagedFields(trigger), spec: { agent, name, enabled, ...optional } };
 }
 

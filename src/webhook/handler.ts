@@ -10,6 +10,8 @@ import type { HttpMetrics } from '../observability/metrics.js';
 import type { Logger } from '../observability/logger.js';
 import type { TriggerReader, TriggerTarget } from '../services/triggers/trigger-reader.js';
 import type { TokenCheck } from '../services/triggers/trigger-token.js';
+import type { WebhookKeyReader } from '../services/triggers/webhook-keys.js';
+import { withTimeout } from '../runtime/with-timeout.js';
 import { fireTrigger } from '../run/start/fire-trigger.js';
 import type { FireDeps } from '../run/start/fire-trigger.js';
 import type { WebhookMetrics, WebhookOutcome } from './metrics.js';
@@ -17,6 +19,7 @@ import { isPassiveVisit } from './passive-visit.js';
 import { BODY_TOO_LARGE, HEAD_OK, NOT_FOUND, NO_CONTENT, accepted, methodNotAllowed, sendReply } from './replies.js';
 import type { Reply } from './replies.js';
 import { readRequestBody } from './request-body.js';
+import { verifySignature } from './signature.js';
 import { TRIGGER_ROUTE, parseTriggerPath, splitUrl } from './trigger-path.js';
 import type { TriggerPath } from './trigger-path.js';
 
@@ -26,6 +29,8 @@ export interface WebhookDeps extends FireDeps {
   tokenMatches(check: TokenCheck, presented: string): boolean;
   /** The run of all calls of the trigger that carry this value; undefined when the trigger's key is not known. */
   dedupeRunName(trigger: TriggerTarget, value: string): string | undefined;
+  /** The keys behind the signature that a trigger asks for. */
+  webhookKeys: WebhookKeyReader;
   metrics: WebhookMetrics;
   /** The memory budget of all bodies of the process. */
   bodies: BodyBudget;
@@ -49,6 +54,13 @@ interface Admitted {
   trigger: TriggerTarget;
 }
 
+/** A call whose body is there. */
+interface Received {
+  body: Buffer;
+  /** Milliseconds since the epoch. */
+  receivedAt: number;
+}
+
 /** Answers one call. Never rejects. */
 export async function handleTriggerCall(
   request: IncomingMessage,
@@ -67,7 +79,7 @@ export async function handleTriggerCall(
     else if (state !== 'complete') verdict = { outcome: `body_${state}`, reply: BODY_REPLIES[state] };
     else {
       const now = await judgeAgain(request, judged.trigger, deps);
-      verdict = 'trigger' in now ? await fire(request, now.trigger, { body, receivedAt }, deps) : now;
+      verdict = 'trigger' in now ? await fireSigned(request, now.trigger, { body, receivedAt }, deps) : now;
     }
   } catch (error) {
     verdict = { outcome: 'internal_error', reply: NOT_FOUND, fields: { err: error } };
@@ -110,8 +122,16 @@ async function judgeAgain(
 
 function forMethod(trigger: TriggerTarget, method: string): Verdict | Admitted {
   const { methods } = trigger;
-  if ((methods as readonly string[]).includes(method)) return { trigger };
-  return { outcome: 'method', reply: methodNotAllowed(method, methods) };
+  if (!(methods as readonly string[]).includes(method)) {
+    return { outcome: 'method', reply: methodNotAllowed(method, methods) };
+  }
+  // No sender signs a GET, and what a link can do must not pass for a signed call.
+  if (trigger.verify !== undefined && method === 'GET') return unsigned(trigger, 'missing');
+  return { trigger };
+}
+
+function unsigned(trigger: TriggerTarget, why: 'missing' | 'stale' | 'wrong' | 'key_missing'): Verdict {
+  return { outcome: `signature_${why}`, reply: NOT_FOUND, fields: namesOf(trigger) };
 }
 
 const UNKNOWN: Verdict = { outcome: 'unknown', reply: NOT_FOUND };
@@ -137,24 +157,49 @@ async function authorize(path: TriggerPath | undefined, deps: WebhookDeps): Prom
 
 async function lookUp(
   { agent, slug }: Pick<TriggerPath, 'agent' | 'slug'>,
-  deps: WebhookDeps,
+  { triggers, clock }: WebhookDeps,
 ): Promise<{ trigger?: TriggerTarget; failure?: unknown }> {
-  const timeout = new AbortController();
-  const cancel = deps.clock.after(LOOKUP_TIMEOUT_MS, () => timeout.abort());
   try {
-    const trigger = await deps.triggers.find(agent, slug, timeout.signal);
+    const trigger = await withTimeout(clock, LOOKUP_TIMEOUT_MS, (signal) => triggers.find(agent, slug, signal));
     return trigger === undefined ? {} : { trigger };
   } catch (failure) {
     return { failure };
-  } finally {
-    cancel();
   }
+}
+
+/** Nothing of the call counts before its signature, where the trigger asks for one: no run, and no value of its dedupeHeader. */
+async function fireSigned(
+  request: IncomingMessage,
+  trigger: TriggerTarget,
+  received: Received,
+  deps: WebhookDeps,
+): Promise<Verdict> {
+  return (await whyUnsigned(request, trigger, received, deps)) ?? (await fire(request, trigger, received, deps));
+}
+
+async function whyUnsigned(
+  { headers }: IncomingMessage,
+  trigger: TriggerTarget,
+  received: Received,
+  { webhookKeys, clock }: WebhookDeps,
+): Promise<Verdict | undefined> {
+  const { agent, verify } = trigger;
+  if (verify === undefined) return undefined;
+  let keys: readonly Buffer[];
+  try {
+    keys = await withTimeout(clock, LOOKUP_TIMEOUT_MS, (signal) => webhookKeys({ agent, verify }, signal));
+  } catch (failure) {
+    return lookUpFailed(failure);
+  }
+  if (keys.length === 0) return unsigned(trigger, 'key_missing');
+  const verdict = verifySignature(verify.scheme, keys, { headers, ...received });
+  return verdict === 'valid' ? undefined : unsigned(trigger, verdict);
 }
 
 async function fire(
   request: IncomingMessage,
   trigger: TriggerTarget,
-  { body, receivedAt }: { body: Buffer; receivedAt: number },
+  { body, receivedAt }: Received,
   deps: WebhookDeps,
 ): Promise<Verdict> {
   const result = await fireTrigger(

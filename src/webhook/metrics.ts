@@ -19,6 +19,10 @@ const OUTCOMES = [
   'body_stalled',
   'body_aborted',
   'lookup_failed',
+  'signature_missing',
+  'signature_stale',
+  'signature_wrong',
+  'signature_key_missing',
   'internal_error',
   'backlog_agent',
   'backlog_box',
@@ -33,7 +37,7 @@ export interface WebhookMetrics {
   called(outcome: WebhookOutcome): void;
 }
 
-/** `boxwright_webhook_calls_total`; alert on backlog_*, refused and no_answer: callers lost a call. */
+/** `boxwright_webhook_calls_total`; alert on backlog_*, refused, no_answer and signature_key_missing: callers lost a call. */
 export function createWebhookMetrics(registry: Registry): WebhookMetrics {
   const calls = new Counter({
     name: 'boxwright_webhook_calls_total',

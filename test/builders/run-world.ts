@@ -23,6 +23,7 @@ import { RecordingApi } from './recording-api.js';
 import type { RecordedCall } from './recording-api.js';
 import { NAMESPACE, makeAgent, makeBox, makeWorkspace } from './run-objects.js';
 import { controllerAgentInformer } from '../../src/projections/agent.js';
+import { controllerTriggerInformer } from '../../src/projections/agent-trigger.js';
 import { controllerApiKeyInformer } from '../../src/projections/api-key.js';
 import { controllerBoxInformer } from '../../src/projections/box.js';
 import { controllerJobInformer } from '../../src/projections/job.js';
@@ -132,7 +133,11 @@ export class RunWorld {
     const budgets = new BudgetLedger(caches, this.clock);
     budgets.watch();
     const events = createEventController({
-      caches: { ...caches, apiKeys: this.api.informer(controllerApiKeyInformer) },
+      caches: {
+        ...caches,
+        triggers: this.api.informer(controllerTriggerInformer),
+        apiKeys: this.api.informer(controllerApiKeyInformer),
+      },
       clock: this.clock,
       events: { record: (event) => this.events.push(event) },
     });

@@ -46,7 +46,9 @@ function seedWhole(): void {
     files: { 'a.txt': 'Ask @cleo or @greeter.', 'run.py': '@cleo\ndef f(): pass', 'b.bin': Buffer.from([0, 64, 1]) },
   });
   harness.seedSchedule('acme-box', 'cleo', 'daily');
-  harness.seedTrigger('acme-box', 'cleo', 'hook', { spec: { dedupeHeader: 'X-GitHub-Delivery' } });
+  harness.seedTrigger('acme-box', 'cleo', 'hook', {
+    spec: { dedupeHeader: 'X-GitHub-Delivery', verify: { scheme: 'github', key: 'repo' } },
+  });
 }
 
 async function createTeam(): Promise<void> {
@@ -577,6 +579,7 @@ describe('install_template', () => {
       enabled: true,
       keyId: 'k1',
       dedupeHeader: 'X-GitHub-Delivery',
+      verify: { scheme: 'github', key: 'repo' },
     });
     expect(trigger?.spec.tokenId).toMatch(/^[0-9a-f]{32}$/);
     expect(trigger?.spec.tokenId).not.toBe(harness.api.peek(AgentTriggers, 'bw-acme-box/cleo.hook')?.spec.tokenId);

@@ -159,6 +159,7 @@ describe('monitoring of the chart', () => {
       'refused',
       'no_answer',
       'lookup_failed',
+      'signature_key_missing',
     ]) {
       expect(text).toContain(`boxwright_webhook_calls_total{outcome="${outcome}"} 0`);
     }

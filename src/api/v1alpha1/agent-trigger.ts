@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { AGE_COLUMN, childOfAgentName, defineResource, immutableSpecField } from '../define-resource.js';
 import type { Resource } from '../meta.js';
+import { SIGNATURE_SCHEMES } from '../webhook-keys.js';
 import { Conditions, FoldedTotals, Folding, Timestamp } from './common.js';
 
 /** The methods a trigger can accept (spec 2). */
@@ -13,6 +14,20 @@ export type TriggerMethod = z.output<typeof TriggerMethod>;
  * run, so that a call can never fail because of its trigger.
  */
 export const MAX_TRIGGER_BODY_BYTES = 60 * 1024;
+
+/** The signature that calls must carry. */
+const TriggerVerify = z.object({
+  scheme: z
+    .enum(SIGNATURE_SCHEMES)
+    .describe('How the sender signs: as GitHub, Stripe or Slack do, or by the Standard Webhooks specification.'),
+  key: z
+    .string()
+    .max(128)
+    .regex(/^[A-Za-z0-9._-]+$/)
+    .describe(
+      'Entry of Secret boxwright-webhook-keys of this namespace, labelled boxwright.dev/credential=true: the key that the sender has, or up to 4 of them, one a line, while it is replaced.',
+    ),
+});
 
 export const AgentTriggerSpec = z.object({
   agent: z.string().min(1).max(36).describe('The Agent of this namespace that the URL starts. Immutable.'),
@@ -43,6 +58,9 @@ export const AgentTriggerSpec = z.object({
     .describe(
       'Request header that names a delivery, for example X-GitHub-Delivery: calls with the same value are one run for as long as that run is kept. Every call is a run of its own when absent, and a call without the header.',
     ),
+  verify: TriggerVerify.optional().describe(
+    'Calls without a right signature of the sender answer like a missing trigger, and so do all GET calls. No signature is looked at when absent.',
+  ),
 });
 
 export const AgentTriggerStatus = z.object({

@@ -5,7 +5,9 @@
 import { randomBytes } from 'node:crypto';
 import { AgentTriggers } from '../../api/v1alpha1/agent-trigger.js';
 import type { AgentTrigger } from '../../api/v1alpha1/agent-trigger.js';
+import { LABEL_CREDENTIAL } from '../../api/credentials.js';
 import { objectKey } from '../../api/meta.js';
+import { WEBHOOK_KEYS_SECRET } from '../../api/webhook-keys.js';
 import type { Cache, KubeApi } from '../../kube/types.js';
 import type { Logger } from '../../observability/logger.js';
 import type { Clock } from '../../runtime/clock.js';
@@ -20,7 +22,8 @@ import type { NotReady } from '../common/ready.js';
 import { patchStatus } from '../common/status-patch.js';
 import type { ControllerTrigger } from '../../projections/agent-trigger.js';
 import type { ControllerAgent } from '../../projections/agent.js';
-import { BY_AGENT, agentKey } from '../../projections/indexes.js';
+import type { ControllerWebhookKeys } from '../../projections/webhook-keys.js';
+import { BY_AGENT, BY_NAMESPACE, agentKey } from '../../projections/indexes.js';
 
 /** The ids of the keyring's keys; the keys themselves are not needed here. */
 export interface KeyIds {
@@ -32,7 +35,11 @@ export interface AgentTriggerDependencies {
   api: Pick<KubeApi, 'patch'>;
   clock: Clock;
   log: Logger;
-  caches: { triggers: Cache<ControllerTrigger>; agents: Cache<ControllerAgent> };
+  caches: {
+    triggers: Cache<ControllerTrigger>;
+    agents: Cache<ControllerAgent>;
+    webhookKeys: Cache<ControllerWebhookKeys>;
+  };
   /** Undefined until the keyring was read. */
   keyIds: () => KeyIds | undefined;
   random?: (size: number) => Uint8Array;
@@ -45,7 +52,7 @@ type TriggerStep = Step<ControllerTrigger, undefined>;
 
 /** The controller of AgentTrigger. */
 export function createAgentTriggerController(deps: AgentTriggerDependencies): ControllerPart {
-  const { triggers, agents } = deps.caches;
+  const { triggers, agents, webhookKeys } = deps.caches;
   const steps = triggerSteps(deps);
   return {
     name: 'agent-trigger',
@@ -56,6 +63,12 @@ export function createAgentTriggerController(deps: AgentTriggerDependencies): Co
         agents.onChange(({ key, previous, current }) => {
           if (previous !== undefined && current !== undefined) return;
           for (const trigger of triggers.byIndex(BY_AGENT, key)) enqueue(objectKey(trigger.metadata));
+        }),
+        webhookKeys.onChange(({ previous, current }) => {
+          const namespace = (current ?? previous)?.namespace ?? '';
+          for (const { metadata, spec } of triggers.byIndex(BY_NAMESPACE, namespace)) {
+            if (spec.verify !== undefined) enqueue(objectKey(metadata));
+          }
         }),
       ]),
     async reconcile(key, signal): Promise<ReconcileResult | void> {
@@ -92,9 +105,7 @@ function triggerSteps(deps: AgentTriggerDependencies): readonly TriggerStep[] {
     {
       name: 'ready',
       run: (draft) => {
-        const { namespace } = draft.metadata;
-        const hasAgent = deps.caches.agents.get(agentKey(namespace, draft.spec.agent)) !== undefined;
-        setReady(draft, whyNotReady(draft.spec, hasAgent, deps.keyIds()), deps.clock);
+        setReady(draft, whyNotReady(draft, deps), deps.clock);
         return DONE;
       },
     },
@@ -115,16 +126,36 @@ export function missingToken(
 }
 
 function whyNotReady(
-  spec: Pick<AgentTrigger['spec'], 'agent' | 'keyId'>,
-  hasAgent: boolean,
-  keyIds: KeyIds | undefined,
+  { metadata: { namespace }, spec: { agent, keyId, verify } }: ControllerTrigger,
+  { caches, keyIds }: AgentTriggerDependencies,
 ): NotReady | undefined {
-  if (!hasAgent) {
-    return { reason: 'AgentNotFound', message: `no Agent ${spec.agent} is in this namespace; create it` };
+  if (caches.agents.get(agentKey(namespace, agent)) === undefined) {
+    return { reason: 'AgentNotFound', message: `no Agent ${agent} is in this namespace; create it` };
   }
-  if (spec.keyId !== undefined && keyIds?.all.has(spec.keyId) === false) {
-    const message = `the keyring has no key ${spec.keyId}; put the key back, or rotate the token of the trigger`;
+  if (keyId !== undefined && keyIds()?.all.has(keyId) === false) {
+    const message = `the keyring has no key ${keyId}; put the key back, or rotate the token of the trigger`;
     return { reason: 'KeyNotFound', message };
   }
-  return undefined;
+  if (verify === undefined) return undefined;
+  const missing = whatIsMissing(verify, caches.webhookKeys.get(`${namespace}/${WEBHOOK_KEYS_SECRET}`));
+  if (missing === undefined) return undefined;
+  return { reason: 'WebhookKeyNotFound', message: `${missing}; until then every call of the URL answers 404` };
+}
+
+/** What keeps spec.verify from its key, with the next step. */
+function whatIsMissing(
+  { scheme, key }: NonNullable<AgentTrigger['spec']['verify']>,
+  keys: ControllerWebhookKeys | undefined,
+): string | undefined {
+  const secret = `Secret ${WEBHOOK_KEYS_SECRET}`;
+  const label = `${LABEL_CREDENTIAL}=true`;
+  if (keys === undefined) {
+    return `there is no ${secret} in this namespace: create it with the label ${label} and the entry ${key}`;
+  }
+  if (!keys.labelled) return `${secret} may not be read: label it ${label}`;
+  const schemes = keys.usable.get(key);
+  if (schemes === undefined) return `there is no entry ${key} in ${secret}: add it`;
+  return schemes.includes(scheme)
+    ? undefined
+    : `entry ${key} of ${secret} holds no key of the form of ${scheme}: correct it`;
 }

@@ -20,6 +20,7 @@ export interface EventDependencies {
     runs: Cache<RunFacts>;
     jobs: Cache<Pick<ControllerJob, 'suspended'>>;
     agents: Cache<ConditionedFacts>;
+    triggers: Cache<ConditionedFacts>;
     boxes: Cache<ConditionedFacts>;
     workspaces: Cache<ConditionedFacts>;
     apiKeys: Cache<ConditionedFacts>;
@@ -82,6 +83,7 @@ export function createEventController({ caches, clock, events }: EventDependenci
 function conditioned(caches: EventDependencies['caches']): [kind: string, cache: Cache<ConditionedFacts>][] {
   return [
     ['Agent', caches.agents],
+    ['AgentTrigger', caches.triggers],
     ['Box', caches.boxes],
     ['Workspace', caches.workspaces],
     ['APIKey', caches.apiKeys],

@@ -34,7 +34,7 @@ export async function captureAgent(deps: ScopeDeps, known: ApiAgent, id: string)
       }),
     ),
     triggers: triggersOf(deps, known).map(
-      ({ slug, displayName, description, body, methods, enabled, dedupeHeader }) => ({
+      ({ slug, displayName, description, body, methods, enabled, dedupeHeader, verify }) => ({
         slug,
         spec: {
           name: displayName,
@@ -43,6 +43,7 @@ export async function captureAgent(deps: ScopeDeps, known: ApiAgent, id: string)
           methods: [...methods],
           enabled,
           ...(dedupeHeader === undefined ? {} : { dedupeHeader }),
+          ...(verify === undefined ? {} : { verify }),
         },
       }),
     ),

@@ -25,6 +25,8 @@ export interface TriggerTarget extends FireableTrigger {
   methods: readonly TriggerMethod[];
   /** Calls with the same value of this header are one run. */
   dedupeHeader: string | undefined;
+  /** The signature that calls must carry; undefined when none is looked at. */
+  verify: ApiTrigger['verify'];
 }
 
 /** Finds triggers for the public URL. */
@@ -86,6 +88,7 @@ function target(
     enabled: trigger.enabled,
     methods: trigger.methods,
     dedupeHeader: trigger.dedupeHeader,
+    verify: trigger.verify,
     body: trigger.body,
   };
 }

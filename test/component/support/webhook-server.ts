@@ -6,7 +6,7 @@ import express from 'express';
 import { agentId, boxNamespace, childName } from '../../../src/api/names.js';
 import type { KubeObject } from '../../../src/api/meta.js';
 import type { AgentRun } from '../../../src/api/v1alpha1/agent-run.js';
-import type { TriggerMethod } from '../../../src/api/v1alpha1/agent-trigger.js';
+import type { AgentTrigger, TriggerMethod } from '../../../src/api/v1alpha1/agent-trigger.js';
 import { BodyBudget } from '../../../src/net/body-budget.js';
 import { createLogger } from '../../../src/observability/logger.js';
 import { dedupeRunName } from '../../../src/run/start/dedupe-name.js';
@@ -17,6 +17,7 @@ import type { BacklogCount } from '../../../src/run/start/backlog-budget.js';
 import { createWebhookRouter } from '../../../src/webhook/router.js';
 import { FakeClock } from '../../builders/fake-clock.js';
 import { createTriggerReader } from '../../../src/services/triggers/trigger-reader.js';
+import { createWebhookKeyReader } from '../../../src/services/triggers/webhook-keys.js';
 
 export const AGENT = { box: 'team', agent: 'cleo' };
 const KEY = createSecretKey(Buffer.alloc(32, 7));
@@ -32,6 +33,7 @@ export interface TriggerChange {
   uid?: string;
   body?: string;
   dedupeHeader?: string;
+  verify?: AgentTrigger['spec']['verify'];
 }
 
 /** Every effect of the calls, for counting. */
@@ -63,6 +65,8 @@ export class WebhookServer {
     box: { runs: 0, bytes: 0 },
     installation: { runs: 0, bytes: 0 },
   };
+  /** Entries of Secret boxwright-webhook-keys as api pods keep them; undefined when there is none. */
+  webhookKeys: Record<string, string> | undefined;
   healthy = true;
   #onCheck: () => void = () => undefined;
   readonly #boxes = new Map<string, unknown>([[AGENT.box, { name: AGENT.box, deleting: false }]]);
@@ -152,6 +156,10 @@ export class WebhookServer {
       bodies,
       clock,
       triggers: createTriggerReader({ caches, api, ensureKey: () => Promise.resolve() }),
+      webhookKeys: createWebhookKeyReader({
+        cache: { get: () => this.webhookKeys && new Map(Object.entries(this.webhookKeys)), isHealthy },
+        api,
+      }),
       tokenMatches: (check, presented) => {
         effects.hmacs += 1;
         this.#onCheck();
