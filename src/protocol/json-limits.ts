@@ -24,6 +24,11 @@ export class JsonLimitError extends Error {
 /** The parsed JSON. Throws a {@link JsonLimitError} for too much of it, and a SyntaxError for what is no JSON or no UTF-8. */
 export function parseJson(body: Uint8Array, limits: Partial<JsonLimits> = {}): unknown {
   expectLimits(body, limits);
+  return parseCheckedJson(body);
+}
+
+/** The JSON of a body that {@link expectLimits} has passed. Throws a SyntaxError for what is no JSON or no UTF-8. */
+export function parseCheckedJson(body: Uint8Array): unknown {
   return JSON.parse(decode(body));
 }
 

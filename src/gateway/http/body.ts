@@ -2,7 +2,8 @@
 import type { IncomingMessage } from 'node:http';
 import type { BodyBudget } from '../../net/body-budget.js';
 import { readCappedBody } from '../../net/capped-body.js';
-import { JsonLimitError, parseJson, type JsonLimits } from '../../protocol/json-limits.js';
+import { JsonLimitError, expectLimits, parseCheckedJson, type JsonLimits } from '../../protocol/json-limits.js';
+import { afterStep } from '../../runtime/event-loop.js';
 import { GatewayError, tryAgain } from '../errors.js';
 
 export interface BodyReading {
@@ -19,7 +20,11 @@ export interface BodyReading {
 export async function readJson(request: IncomingMessage, { limits, ...reading }: BodyReading): Promise<unknown> {
   const body = await readBody(request, reading);
   try {
-    return parseJson(body, limits);
+    expectLimits(body, limits);
+    await afterStep(body.length);
+    const json = parseCheckedJson(body);
+    await afterStep(body.length);
+    return json;
   } catch (error) {
     const why = error instanceof JsonLimitError ? error.message : 'is not JSON';
     throw new GatewayError(400, `the body ${why}`, { type: 'BadRequest' });
