@@ -88,11 +88,12 @@ export interface PlacedText {
   code?: boolean;
 }
 
-/** Every text that a person or model wrote. Files of skills are unpacked one skill at a time: together they may have gigabytes. */
-export function* textsOf(snapshot: AgentSnapshot): Generator<PlacedText> {
+/** Every text that a person or model wrote. Skills are unpacked one at a time, and others are served in between. */
+export async function* textsOf(snapshot: AgentSnapshot): AsyncGenerator<PlacedText> {
   for (const text of shortTextsOf(snapshot)) if (text.text !== '') yield text;
   for (const { slug, spec } of snapshot.skills) {
     const at = `agents.${snapshot.id}.skills.${slug}.files`;
+    await letOthersRun();
     for (const file of skillTexts(spec)) if (file.text !== '') yield { ...file, path: `${at}.${file.path}` };
   }
 }

@@ -34,7 +34,7 @@ test('others are served while a template is checked', async () => {
   const turns = await turnsDuring(async () => {
     expect((await checkTemplate({ description: 'd', agents }, CONTEXT)).problems).toEqual([]);
   });
-  expect(turns).toBeGreaterThanOrEqual(2 * SKILLS);
+  expect(turns).toBeGreaterThanOrEqual(5 * SKILLS);
 });
 
 test('others are served while mentions are changed for an install', async () => {
@@ -44,6 +44,14 @@ test('others are served while mentions are changed for an install', async () => 
     expect(changed.skills).toHaveLength(SKILLS);
   });
   expect(turns).toBeGreaterThanOrEqual(SKILLS);
+});
+
+test('files of more than 64 MiB are not read', async () => {
+  const agents = Array.from({ length: 11 }, () => agentSaying('Ask @ghost. '));
+  const { problems } = await checkTemplate({ description: 'd', agents }, CONTEXT);
+  expect(problems.map(({ message }) => message)).toEqual([
+    'files of skills have more than 67108864 bytes (64 MiB) together: remove some',
+  ]);
 });
 
 test('of many problems the first are told', async () => {

@@ -2,7 +2,7 @@
 import { referencesOf } from '../api/credentials.js';
 import { mentionsIn } from './mentions.js';
 import { secretIn } from './secret-text.js';
-import { STEP_BYTES, letOthersRun } from '../runtime/event-loop.js';
+import { afterStep } from '../runtime/event-loop.js';
 import { textsOf } from './snapshot.js';
 import type { AgentSnapshot } from './snapshot.js';
 
@@ -34,6 +34,8 @@ export interface CheckResult {
 
 /** Of a template full of faults; the rest is told once these are mended. */
 const MAX_PROBLEMS = 200;
+/** Of the files of all skills, not compressed. A stored template of 16 MiB could hold gigabytes. */
+const MAX_FILES_BYTES = 64 * 1024 * 1024;
 
 /** Findings in the order of the agents. Whatever the texts hold, others are served between two of them. */
 export async function checkTemplate(template: TemplateToCheck, context: CheckContext): Promise<CheckResult> {
@@ -48,13 +50,22 @@ export async function checkTemplate(template: TemplateToCheck, context: CheckCon
       : []),
     ...secretProblems({ path: 'description', text: template.description }),
   ];
-  for (const agent of agents) {
+  const isReadable = filesBytesOf(agents) <= MAX_FILES_BYTES;
+  if (!isReadable) problems.push({ path: 'agents', message: TOO_MANY_FILES });
+  for (const agent of isReadable ? agents : []) {
     problems.push(...settingProblems(agent, context), ...(await textProblems(agent, handles)));
     if (problems.length > MAX_PROBLEMS) break;
   }
   const isCut = problems.splice(MAX_PROBLEMS).length > 0;
   if (isCut) problems.push({ path: 'agents', message: 'there are more problems: mend these and check again' });
   return { problems, warnings: agents.flatMap((agent) => agentWarnings(agent, context)) };
+}
+
+const TOO_MANY_FILES = `files of skills have more than ${MAX_FILES_BYTES} bytes (64 MiB) together: remove some`;
+
+function filesBytesOf(agents: readonly AgentSnapshot[]): number {
+  const files = agents.flatMap(({ skills }) => skills.flatMap(({ spec }) => spec.files));
+  return files.reduce((sum, { bytes }) => sum + bytes, 0);
 }
 
 function settingProblems({ id, spec: { setup, connectors } }: AgentSnapshot, context: CheckContext): Finding[] {
@@ -74,8 +85,7 @@ function settingProblems({ id, spec: { setup, connectors } }: AgentSnapshot, con
 async function textProblems(agent: AgentSnapshot, handles: ReadonlySet<string>): Promise<Finding[]> {
   const mentions: Finding[] = [];
   const secrets: Finding[] = [];
-  let sinceOthersRan = 0;
-  for (const placed of textsOf(agent)) {
+  for await (const placed of textsOf(agent)) {
     for (const handle of placed.code === true ? [] : mentionsIn(placed.text)) {
       if (handles.has(handle) || mentions.length > MAX_PROBLEMS) continue;
       const message = `@${handle} is no agent of this template: add that agent or remove it`;
@@ -83,10 +93,7 @@ async function textProblems(agent: AgentSnapshot, handles: ReadonlySet<string>):
     }
     secrets.push(...secretProblems(placed));
     if (mentions.length + secrets.length > MAX_PROBLEMS) break;
-    sinceOthersRan += placed.text.length;
-    if (sinceOthersRan < STEP_BYTES / 2) continue;
-    sinceOthersRan = 0;
-    await letOthersRun();
+    await afterStep(4 * placed.text.length);
   }
   return [...mentions, ...secrets];
 }
