@@ -84,6 +84,11 @@ export const CONDITION_REASONS = [
         cause: 'The probe gave no report, for example because no node had room.',
         nextStep: 'Read the message; the probe is repeated every 5 minutes.',
       },
+      ProbeNameTaken: {
+        cause: 'A Job that is none of the Box has the name of the probe, boxwright-network-probe.',
+        nextStep:
+          'Delete it: kubectl delete job -n bw-BOX boxwright-network-probe; if it is that of a run, delete the AgentRun of this name. The probe starts half a minute later.',
+      },
     },
   },
   {

@@ -19,6 +19,7 @@ export const ChartValues = z.strictObject({
     tag: z.string(),
     pullPolicy: z.enum(['Always', 'IfNotPresent', 'Never']),
     pullSecrets: z.array(z.string()),
+    runPullSecrets: z.array(z.string()).describe('Pull secrets of run pods, in the namespace of each Box.'),
   }),
   logLevel: z.enum(['error', 'warn', 'info', 'debug']),
   api: z.strictObject({

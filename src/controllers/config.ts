@@ -25,6 +25,16 @@ export const ControllerConfig = z.object({
     .enum(['Always', 'IfNotPresent', 'Never'])
     .default('IfNotPresent')
     .describe('imagePullPolicy of run pods.'),
+  runImagePullSecrets: z
+    .string()
+    .default('')
+    .transform((text) =>
+      text
+        .split(',')
+        .map((part) => part.trim())
+        .filter((part) => part !== ''),
+    )
+    .describe('Pull secrets of run pods in Boxes that name none, separated by commas: Secrets of each Box namespace.'),
   gatewayService: z.string().min(1).default('boxwright-gateway').describe("Name of the gateway's Service."),
   apiService: z.string().min(1).default('boxwright-api').describe("Name of the API's Service; runs must not reach it."),
   maxRunning: z.coerce

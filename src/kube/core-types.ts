@@ -52,6 +52,7 @@ export const Services: ResourceType<Service> = {
 
 export interface ServiceAccount extends KubeObject {
   automountServiceAccountToken?: boolean;
+  imagePullSecrets?: { name: string }[];
 }
 export const ServiceAccounts: ResourceType<ServiceAccount> = {
   group: '',

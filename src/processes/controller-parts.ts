@@ -148,6 +148,7 @@ export function createControllerParts(deps: ControllerPartsDependencies): Contro
       ...common,
       counts: runs.counts,
       network: { gateway: { namespace, podLabels: GATEWAY_PODS }, clusterCidrs: config.clusterCidrs },
+      imagePullSecrets: config.runImagePullSecrets,
       probeSettings: createProbeSettings({ api, clock, config }),
     }),
     createAgentController({ ...common, archive: deps.archive?.store }),

@@ -96,6 +96,8 @@ export const gatewayJobInformer: InformerOptions<Job, GatewayJob> = {
 export interface ProbeJob {
   uid: string;
   namespace: string;
+  /** UID of its controller. */
+  owner: string | undefined;
   digest: string | undefined;
   createdAt: number;
   deleting: boolean;
@@ -106,6 +108,7 @@ export function projectProbeJob({ metadata, status }: Job): ProbeJob {
   return {
     uid: metadata.uid ?? '',
     namespace: metadata.namespace ?? '',
+    owner: controllerOwner({ metadata })?.uid,
     digest: metadata.annotations?.[ANNOTATION_PROBED],
     createdAt: Date.parse(metadata.creationTimestamp ?? ''),
     deleting: metadata.deletionTimestamp !== undefined,

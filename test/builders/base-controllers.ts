@@ -71,6 +71,7 @@ export async function startBaseControllers(server: TestApiServer): Promise<Runni
         gateway: { namespace: RELEASE_NAMESPACE, podLabels: { 'app.kubernetes.io/component': 'gateway' } },
         clusterCidrs: ['203.0.113.0/24'],
       },
+      imagePullSecrets: [],
       probeSettings: () =>
         Promise.resolve({
           image: 'boxwright:test',

@@ -7,7 +7,8 @@ import { AgentSpec } from '../../src/api/v1alpha1/agent.js';
 import { APIKeyStatus } from '../../src/api/v1alpha1/api-key.js';
 import { buildJob } from '../../src/controllers/agent-run/admission/job.js';
 import { buildProbeJob } from '../../src/controllers/box/probe-job.js';
-import { desiredNamespace as namespaceOfBox } from '../../src/controllers/box/desired.js';
+import { desiredNamespace as namespaceOfBox, desiredObjects } from '../../src/controllers/box/desired.js';
+import { desiredClaim } from '../../src/controllers/workspace-volume/claim.js';
 import { desiredNamespace as namespaceOfWorkspace } from '../../src/controllers/workspace/desired.js';
 import { makeBox, makeRun, makeWorkspace } from '../builders/run-objects.js';
 import { findTools } from '../builders/kubectl.js';
@@ -39,6 +40,8 @@ describe('admission policies', () => {
       '1.34.0',
       '--set',
       'publicUrl=http://localhost',
+      '--set',
+      'clusterCidrs={203.0.113.0/24,2001:db8:1::/48}',
       '--show-only',
       'templates/admission.yaml',
     ]);
@@ -62,7 +65,7 @@ describe('admission policies', () => {
       '--user=system:serviceaccount:kube-system:generic-garbage-collector',
       '--user=system:serviceaccount:kube-system:namespace-controller',
     ]);
-    await ok(['create', 'serviceaccount', 'boxwright-runner', '-n', NAMESPACE]);
+    await ok(['create', '-f', '-', asController], JSON.stringify(objectsOf('policies').serviceAccount));
     await ok(
       ['create', '-f', '-', '--as=system:serviceaccount:kube-system:job-controller'],
       JSON.stringify(pod('run-pod')),
@@ -84,7 +87,17 @@ describe('admission policies', () => {
   const asGateway = `--as=system:serviceaccount:${RELEASE}:boxwright-gateway`;
 
   /** The Box of the namespace that the tests work in. */
-  const ofPolicies = () => makeBox({}, 'policies');
+  const ofPolicies = (spec = {}) => makeBox(spec, 'policies');
+
+  const gatewayPods = { 'app.kubernetes.io/name': 'boxwright', 'app.kubernetes.io/component': 'gateway' };
+  const network = {
+    gateway: { namespace: RELEASE, podLabels: gatewayPods },
+    clusterCidrs: ['203.0.113.0/24', '2001:db8:1::/48'],
+  };
+
+  /** Everything that the controller makes in the namespace of a Box, with its widest network rules. */
+  const objectsOf = (name: string) =>
+    desiredObjects(makeBox({ egress: { mode: 'internet' } }, name), { network, imagePullSecrets: ['registry'] });
 
   function makeJob(name: string, more: object = {}) {
     const run = makeRun(name, { metadata: { namespace: NAMESPACE } });
@@ -210,8 +223,8 @@ describe('admission policies', () => {
     const policy = {
       apiVersion: 'networking.k8s.io/v1',
       kind: 'NetworkPolicy',
-      metadata: { name: 'deny', namespace: NAMESPACE },
-      spec: { podSelector: {} },
+      metadata: { name: 'boxwright-default-deny', namespace: NAMESPACE },
+      spec: { podSelector: {}, policyTypes: ['Ingress', 'Egress'] },
     };
     await refused('belong to the control plane', ['create', '-f', '-'], {
       ...policy,
@@ -221,20 +234,68 @@ describe('admission policies', () => {
     await refused('belong to the control plane', [
       'patch',
       'networkpolicy',
-      'deny',
+      'boxwright-default-deny',
       '--type=merge',
       '-p',
       '{"spec":{"egress":[{}]}}',
     ]);
-    await refused('belong to the control plane', ['delete', 'networkpolicy', 'deny']);
+    await refused('belong to the control plane', ['delete', 'networkpolicy', 'boxwright-default-deny']);
     await ok([
       'delete',
       'networkpolicy',
-      'deny',
+      'boxwright-default-deny',
       '-n',
       NAMESPACE,
       '--as=system:serviceaccount:kube-system:generic-garbage-collector',
     ]);
+  });
+
+  test('the service account of run pods belongs to the control plane', async () => {
+    const change = (metadata: object, more = {}) => [
+      'patch',
+      'serviceaccount',
+      'boxwright-runner',
+      '--type=merge',
+      '-p',
+      JSON.stringify({ metadata, ...more }),
+    ];
+    const role = { annotations: { 'eks.amazonaws.com/role-arn': 'arn:aws:iam::1:role/x' } };
+    await refused('belongs to the control plane', change(role));
+    await refused('belongs to the control plane', change({}, { imagePullSecrets: [{ name: 'mine' }] }));
+    await refused('belongs to the control plane', change({}, { automountServiceAccountToken: true }));
+    await ok(['create', 'serviceaccount', 'robot', '-n', NAMESPACE, '--as=mallory']);
+  });
+
+  test('a run cannot take the name of the network probe', async () => {
+    await refused('belongs to the network probe', ['create', '-f', '-'], run('boxwright-network-probe', {}));
+  });
+
+  test('who asked is noted by the control plane only; what it noted stays, and a backup can be restored', async () => {
+    const agent = (name: string, by: string) => ({
+      apiVersion: 'boxwright.dev/v1alpha1',
+      kind: 'Agent',
+      metadata: { name, namespace: NAMESPACE, annotations: { 'boxwright.dev/requested-by': by } },
+      spec: { name: 'Noted' },
+    });
+    const editor = (args: string[], input?: object) =>
+      kubectl(['--as=noting', '-n', NAMESPACE, ...args], input === undefined ? undefined : JSON.stringify(input));
+    await ok(['create', 'clusterrole', 'noting', '--verb=create,get,update,patch', '--resource=agents.boxwright.dev']);
+    await ok(['create', 'rolebinding', 'noting', '--clusterrole=noting', '--user=noting', '-n', NAMESPACE]);
+    const forbidden = {
+      ok: false,
+      stderr: expect.stringContaining('requested-by is written by the control plane only'),
+    };
+    const annotate = (value: string) => ['annotate', 'agent', 'noted', '--overwrite', value];
+    expect(await editor(['create', '-f', '-'], agent('forged', 'bw_somebody'))).toMatchObject(forbidden);
+    expect(await mallory(['create', '-f', '-'], JSON.stringify(agent('restored', 'bw_old')))).toMatchObject({
+      ok: true,
+    });
+    await ok(['create', '-f', '-', asApi], JSON.stringify(agent('noted', 'bw_first')));
+    expect(await editor(annotate('boxwright.dev/requested-by=bw_somebody'))).toMatchObject(forbidden);
+    expect(await mallory(annotate('boxwright.dev/requested-by=bw_somebody'))).toMatchObject(forbidden);
+    expect(await editor(annotate('note=mine'))).toMatchObject({ ok: true });
+    expect(await editor(annotate('boxwright.dev/requested-by-'))).toMatchObject({ ok: true });
+    expect(await editor(annotate('boxwright.dev/requested-by=bw_first'))).toMatchObject(forbidden);
   });
 
   test.each([
@@ -554,11 +615,14 @@ describe('admission policies', () => {
       }
       const own = { ...ofPolicies(), metadata: { name: 'own', uid: 'u' } };
       await ok(['create', '-f', '-', asController], JSON.stringify(namespaceOfBox(own)));
-      await ok(['create', 'serviceaccount', 'boxwright-runner', '-n', 'bw-own', asController]);
+      const { serviceAccount, resourceQuota, limitRange, networkPolicies } = objectsOf('own');
+      for (const object of [serviceAccount, resourceQuota, limitRange, ...networkPolicies]) {
+        await ok(['create', '-f', '-', asController], JSON.stringify(object));
+      }
     });
 
     test('makes the Jobs of runs and probes, and no others', async () => {
-      const withClaim = { claimName: 'files', hostUsers: false as const, previousRun: 'r' };
+      const withClaim = { claimName: 'ada-workspace', hostUsers: false as const, previousRun: 'r' };
       const settings = { image: 'x', imagePullPolicy: 'Never', targets: [] };
       for (const job of [makeJob('ada-1'), makeJob('ada-2', withClaim), buildProbeJob(ofPolicies(), settings, 'd')]) {
         expect(await create(job)).toMatchObject({ ok: true });
@@ -598,6 +662,11 @@ describe('admission policies', () => {
         () => withPod({ volumes: [{ name: 'v', secret: { secretName: 's' } }] }),
         'run token only',
       ],
+      [
+        'the files of another agent',
+        () => withPod({ volumes: [{ name: 'v', persistentVolumeClaim: { claimName: 'bob-workspace' } }] }),
+        'the agent that it is labelled with',
+      ],
       ['a path of the node', () => withPod({ volumes: [{ name: 'v', hostPath: { path: '/' } }] }), 'run token only'],
       ['a Secret as value', () => withPod({ containers: [{ ...runner(), env: [secret] }] }), 'no values from Secrets'],
       [
@@ -610,6 +679,152 @@ describe('admission policies', () => {
         JSON.stringify(forge(), (key, value: unknown) => (key === 'volumeMounts' ? undefined : value)),
       ) as object;
       expect(await create(withoutMounts)).toMatchObject({ ok: false, stderr: expect.stringContaining(message) });
+    });
+
+    const policyNamed = (name: string, change: object) => {
+      const found = objectsOf('policies').networkPolicies.find(({ metadata }) => metadata.name === name);
+      return { ...found, spec: { ...found?.spec, ...change } };
+    };
+    const everywhere = [{ to: [{ ipBlock: { cidr: '0.0.0.0/0' } }] }];
+    const without = (range: string) => {
+      const text = JSON.stringify(
+        objectsOf('policies').networkPolicies.find(({ metadata }) => metadata.name === 'boxwright-internet'),
+      );
+      return JSON.parse(text.replace(`"${range}",`, '').replace(`,"${range}"`, '')) as object;
+    };
+    const toGateway = (peer: object, port: unknown = 8443) => [{ to: [peer], ports: [{ protocol: 'TCP', port }] }];
+    const release = { matchLabels: { 'kubernetes.io/metadata.name': RELEASE } };
+
+    test.each<[string, () => object]>([
+      [
+        'of another name',
+        () => ({ ...policyNamed('boxwright-internet', {}), metadata: { name: 'open', namespace: NAMESPACE } }),
+      ],
+      [
+        'that denies some pods only',
+        () => policyNamed('boxwright-default-deny', { podSelector: { matchLabels: { a: 'b' } } }),
+      ],
+      ['that denies one way only', () => policyNamed('boxwright-default-deny', { policyTypes: ['Ingress'] })],
+      ['that denies nothing', () => policyNamed('boxwright-default-deny', { egress: [{}] })],
+      ['that lets everybody in', () => policyNamed('boxwright-gateway', { policyTypes: ['Ingress'], ingress: [{}] })],
+      ['to everywhere', () => policyNamed('boxwright-gateway', { egress: [{}] })],
+      ['to all addresses', () => policyNamed('boxwright-internet', { egress: everywhere })],
+      ['to all pods', () => policyNamed('boxwright-internet', { egress: [{ to: [{ podSelector: {} }] }] })],
+      ['to a private range', () => without('169.254.0.0/16')],
+      ['to a range of the cluster', () => without('203.0.113.0/24')],
+      ['to a range of the cluster in IPv6', () => without('2001:db8:1::/48')],
+      [
+        'to other pods of the installation',
+        () => policyNamed('boxwright-gateway', { egress: toGateway({ namespaceSelector: release, podSelector: {} }) }),
+      ],
+      [
+        'to the gateway of another namespace',
+        () => policyNamed('boxwright-gateway', { egress: toGateway({ podSelector: { matchLabels: gatewayPods } }) }),
+      ],
+      [
+        'to another port',
+        () =>
+          policyNamed('boxwright-gateway', {
+            egress: toGateway({ namespaceSelector: release, podSelector: { matchLabels: gatewayPods } }, 8081),
+          }),
+      ],
+    ])('writes no network policy %s', async (_what, forge) => {
+      expect(await create(forge())).toMatchObject({
+        ok: false,
+        stderr: expect.stringContaining('wider than it is made'),
+      });
+    });
+
+    test('removes no network policy but the one that opens, unless it leaves an adopted namespace', async () => {
+      const namespace = 'bw-leaving';
+      await ok(['create', 'namespace', namespace]);
+      await ok(['annotate', 'namespace', namespace, 'boxwright.dev/adopt=leaving']);
+      for (const policy of objectsOf('leaving').networkPolicies)
+        await ok(['create', '-f', '-', asController], JSON.stringify(policy));
+      const remove = (name: string) => kubectl(['delete', 'networkpolicy', name, '-n', namespace, asController]);
+      expect(await remove('boxwright-default-deny')).toMatchObject({ ok: true });
+      await ok(['annotate', 'namespace', namespace, 'boxwright.dev/adopt-']);
+      expect(await remove('boxwright-gateway')).toMatchObject({
+        ok: false,
+        stderr: expect.stringContaining('no other NetworkPolicy'),
+      });
+      expect(await remove('boxwright-internet')).toMatchObject({ ok: true });
+    });
+
+    test.each<[string, object]>([
+      ['another name', { metadata: { name: 'robot', namespace: NAMESPACE } }],
+      [
+        'an identity in the cloud',
+        {
+          metadata: {
+            name: 'boxwright-runner',
+            namespace: NAMESPACE,
+            annotations: { 'iam.gke.io/gcp-service-account': 'x' },
+          },
+        },
+      ],
+      ['a token in its pods', { automountServiceAccountToken: true }],
+    ])('makes no service account with %s', async (_what, change) => {
+      const forged = { ...objectsOf('policies').serviceAccount, ...change };
+      expect(await kubectl(['apply', '-f', '-', asController], JSON.stringify(forged))).toMatchObject({
+        ok: false,
+        stderr: expect.stringContaining('makes the service account boxwright-runner'),
+      });
+    });
+
+    test('makes empty volume claims of agents, and no others', async () => {
+      const claim = (spec: object = {}, metadata: object = {}) => {
+        const agent = { metadata: { name: 'ada', namespace: NAMESPACE, uid: 'u' } };
+        const made = desiredClaim(agent, ofPolicies(), 'standard');
+        return { ...made, spec: { ...made.spec, ...spec }, metadata: { ...made.metadata, ...metadata } };
+      };
+      for (const forged of [
+        claim({ volumeName: 'pv-of-others' }),
+        claim({ selector: { matchLabels: { a: 'b' } } }),
+        claim({ dataSource: { kind: 'PersistentVolumeClaim', name: 'bob-workspace' } }),
+        claim({}, { name: 'bob-workspace' }),
+        claim({}, { ownerReferences: [] }),
+      ]) {
+        expect(await create(forged)).toMatchObject({
+          ok: false,
+          stderr: expect.stringContaining('makes empty volume claims'),
+        });
+      }
+      expect(await create(claim())).toMatchObject({ ok: true });
+    });
+
+    test('changes no spec that people decide, and makes none of their objects', async () => {
+      for (const [kind, spec, more] of [
+        ['Workspace', {}, {}],
+        ['Box', { workspace: 'own' }, {}],
+        ['Agent', { name: 'A' }, { namespace: NAMESPACE }],
+      ] as const) {
+        const object = { apiVersion: 'boxwright.dev/v1alpha1', kind, metadata: { name: 'decided', ...more }, spec };
+        const refusal = { ok: false, stderr: expect.stringContaining('nor changes their spec') };
+        expect(await create(object)).toMatchObject(refusal);
+        await ok(['create', '-f', '-'], JSON.stringify(object));
+        const patch = (body: object) =>
+          kubectl([
+            'patch',
+            kind,
+            'decided',
+            '-n',
+            NAMESPACE,
+            '--type=merge',
+            asController,
+            '-p',
+            JSON.stringify(body),
+          ]);
+        const change = { Workspace: { displayName: 'x' }, Box: { egress: { mode: 'internet' } }, Agent: { soul: 'x' } }[
+          kind
+        ];
+        expect({ kind, ...(await patch({ spec: change })) }).toMatchObject(refusal);
+        expect(await patch({ metadata: { finalizers: ['boxwright.dev/cleanup'] } })).toMatchObject({
+          ok: true,
+          stderr: '',
+        });
+        expect(await patch({ metadata: { finalizers: null } })).toMatchObject({ ok: true });
+      }
     });
 
     test('labels its namespaces as their names say, and lowers no Pod Security level', async () => {

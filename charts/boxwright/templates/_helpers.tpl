@@ -20,6 +20,13 @@ helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
 [{{- range $i, $prefix := .Values.admission.systemUserPrefixes }}{{ if $i }}, {{ end }}'{{ $prefix }}'{{- end }}].exists(p, p.endsWith(':') ? request.userInfo.username.startsWith(p) : request.userInfo.username == p)
 {{- end }}
 
+{{/* Ranges that runs never reach, of one family, as CEL list. Arguments: dict with root and v6. */}}
+{{- define "boxwright.cidrs" -}}
+{{- $ranges := ternary (list "fc00::/7" "fe80::/10") (list "10.0.0.0/8" "100.64.0.0/10" "127.0.0.0/8" "169.254.0.0/16" "172.16.0.0/12" "192.168.0.0/16") .v6 }}
+{{- range .root.Values.clusterCidrs }}{{ if eq $.v6 (contains ":" .) }}{{ $ranges = append $ranges . }}{{ end }}{{ end -}}
+[{{- range $i, $range := $ranges }}{{ if $i }}, {{ end }}'{{ $range }}'{{- end }}]
+{{- end }}
+
 {{- define "boxwright.podSecurity" -}}
 runAsNonRoot: true
 runAsUser: 65532

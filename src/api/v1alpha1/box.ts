@@ -202,6 +202,13 @@ export const BoxSpec = z.object({
     .describe(
       "Image of run pods, built from the installation's image, for example with more command-line tools; the installation's own when absent.",
     ),
+  imagePullSecrets: z
+    .array(z.string().min(1).max(253))
+    .max(16)
+    .optional()
+    .describe(
+      "Secrets of type kubernetes.io/dockerconfigjson in the namespace of the Box, with which the images of run pods are pulled; those of the chart's image.runPullSecrets when absent.",
+    ),
   runtimeClassName: z.string().max(253).optional().describe('RuntimeClass of run pods, for example gvisor.'),
   hostUsers: z
     .boolean()

@@ -4,7 +4,7 @@ import { Agents } from '../../api/v1alpha1/agent.js';
 import { Boxes } from '../../api/v1alpha1/box.js';
 import { Workspaces } from '../../api/v1alpha1/workspace.js';
 import type { ResourceType } from '../../api/meta.js';
-import { Jobs, Pods } from '../../kube/core-types.js';
+import { Events, Jobs, Pods } from '../../kube/core-types.js';
 import { KubeConnectionError } from '../../kube/errors.js';
 import type { ObjectRef } from '../../kube/types.js';
 import { findCondition } from '../../api/conditions.js';
@@ -707,6 +707,34 @@ describe('a working run', () => {
     expect(world.writes()).toEqual(['patch agentruns/status ada-1', 'delete jobs ada-1']);
     expect(world.run().status).toMatchObject({ phase: 'error', reason: 'ImagePullFailed' });
     expect(world.run().status?.message).toContain('no such image');
+  });
+
+  it('names the pull secret that was missing when an image could not be pulled', async () => {
+    const world = new RunWorld();
+    world.api.seed(AgentRuns, makeRun());
+    await world.settle();
+    const waiting = { reason: 'ImagePullBackOff', message: 'denied' };
+    const pod = makePod({ ...scheduled(), containerStatuses: [{ name: 'runner', state: { waiting } }] });
+    world.api.seed(Pods, pod);
+    const warn = (reason: string, message: string, second: number) =>
+      world.api.seed(Events, {
+        apiVersion: 'v1',
+        kind: 'Event',
+        metadata: { name: reason.toLowerCase(), namespace: pod.metadata.namespace ?? '' },
+        involvedObject: { kind: 'Pod', name: pod.metadata.name },
+        type: 'Warning',
+        reason,
+        message,
+        lastTimestamp: `2026-01-01T00:00:0${second}Z`,
+      });
+    warn('FailedToRetrieveImagePullSecret', 'Unable to retrieve some image pull secrets (registry)', 1);
+    warn('Failed', 'Error: ImagePullBackOff', 9);
+    await world.pass(301);
+    await world.pass(1);
+    expect(world.run().status).toMatchObject({
+      reason: 'ImagePullFailed',
+      message: expect.stringMatching(/denied.* Kubernetes says: .*image pull secrets \(registry\)/),
+    });
   });
 });
 

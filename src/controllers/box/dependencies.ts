@@ -12,7 +12,7 @@ import type {
 import type { Cache, KubeApi } from '../../kube/types.js';
 import type { Logger } from '../../observability/logger.js';
 import type { Clock } from '../../runtime/clock.js';
-import type { NetworkSettings } from './network-policies.js';
+import type { BoxSettings } from './desired.js';
 import type { ProbeSettings } from './probe-job.js';
 import type { AgentChild } from '../../projections/agent-child.js';
 import type { ControllerTrigger } from '../../projections/agent-trigger.js';
@@ -29,13 +29,12 @@ export interface BoxCounts {
   onChange(listener: (namespace: string) => void): () => void;
 }
 
-export interface BoxDependencies {
+export interface BoxDependencies extends BoxSettings {
   api: KubeApi;
   clock: Clock;
   log: Logger;
   caches: BoxCaches;
   counts: BoxCounts;
-  network: NetworkSettings;
   /** Rejects while the installation is not complete. */
   probeSettings(signal: AbortSignal): Promise<ProbeSettings>;
 }

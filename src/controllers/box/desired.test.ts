@@ -1,9 +1,10 @@
 import type { Box } from '../../api/v1alpha1/box.js';
 import { BoxSpec } from '../../api/v1alpha1/box.js';
 import { desiredNamespace, desiredObjects, wrongAmounts } from './desired.js';
+import type { NetworkSettings } from './network-policies.js';
 import { networkPolicySpecs } from './network-policies.js';
 
-const network = {
+const network: NetworkSettings = {
   gateway: { namespace: 'rel', podLabels: { 'app.kubernetes.io/component': 'gateway' } },
   clusterCidrs: ['203.0.113.0/24', '10.0.0.0/8', '2001:db8::/32'],
 };
@@ -44,13 +45,17 @@ test('the namespace is restricted and belongs to the Box', () => {
 
 test('the objects in it come from the spec', () => {
   const box = makeBox({ quota: { pods: 3, cpu: '2', memory: '4Gi' }, resources: { memory: '1Gi' } });
-  const { serviceAccount, resourceQuota, limitRange, networkPolicies } = desiredObjects(box, network);
+  const { serviceAccount, resourceQuota, limitRange, networkPolicies } = desiredObjects(box, {
+    network,
+    imagePullSecrets: ['default'],
+  });
   const metadata = (name: string) => ({ name, namespace: 'bw-dev', labels: ours, ownerReferences: [owner] });
   expect(serviceAccount).toEqual({
     apiVersion: 'v1',
     kind: 'ServiceAccount',
-    metadata: metadata('boxwright-runner'),
+    metadata: { ...metadata('boxwright-runner'), annotations: {} },
     automountServiceAccountToken: false,
+    imagePullSecrets: [{ name: 'default' }],
   });
   expect(resourceQuota.spec.hard).toEqual({
     pods: '3',
@@ -65,6 +70,18 @@ test('the objects in it come from the spec', () => {
     metadata('boxwright-default-deny'),
     metadata('boxwright-gateway'),
   ]);
+});
+
+test.each([
+  [
+    ['mine', 'other'],
+    ['mine', 'other'],
+  ],
+  [[], []],
+  [undefined, ['default']],
+])('pull secrets %j of the Box are %j of its pods', (imagePullSecrets, expected) => {
+  const { serviceAccount } = desiredObjects(makeBox({ imagePullSecrets }), { network, imagePullSecrets: ['default'] });
+  expect(serviceAccount.imagePullSecrets).toEqual(expected.map((name) => ({ name })));
 });
 
 describe('network policies', () => {

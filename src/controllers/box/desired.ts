@@ -71,21 +71,30 @@ export function ownerOf(box: Box): NamespaceOwner {
 /** Labels that an adopted namespace loses again with its Box; the Pod Security level stays. */
 export const LABELS_OF_ADOPTION = [LABEL_MANAGED_BY, LABEL_BOX, LABEL_WORKSPACE] as const;
 
+/** What is the same for all Boxes of an installation. */
+export interface BoxSettings {
+  network: NetworkSettings;
+  /** Pull secrets of Boxes that name none. */
+  imagePullSecrets: readonly string[];
+}
+
 /** The objects inside the namespace. They carry an owner reference as a backstop only. */
-export function desiredObjects(box: Box, settings: NetworkSettings): BoxObjects {
+export function desiredObjects(box: Box, settings: BoxSettings): BoxObjects {
   const metadata = (name: string): ObjectMeta => ({
     name,
     namespace: boxNamespace(box.metadata.name),
     labels: boxLabels(box),
     ownerReferences: [controllerReference(Boxes, box)],
   });
-  const policies = Object.entries(networkPolicySpecs(box.spec.egress, settings));
+  const policies = Object.entries(networkPolicySpecs(box.spec.egress, settings.network));
   return {
     serviceAccount: {
       apiVersion: 'v1',
       kind: 'ServiceAccount',
-      metadata: metadata(RUNNER_SERVICE_ACCOUNT),
+      // Annotations of it can mean an identity in the cloud, which nobody gives to runs.
+      metadata: { ...metadata(RUNNER_SERVICE_ACCOUNT), annotations: {} },
       automountServiceAccountToken: false,
+      imagePullSecrets: (box.spec.imagePullSecrets ?? settings.imagePullSecrets).map((name) => ({ name })),
     },
     networkPolicies: policies.map(([name, spec]) => ({
       apiVersion: 'networking.k8s.io/v1',
@@ -105,7 +114,9 @@ export function desiredObjects(box: Box, settings: NetworkSettings): BoxObjects 
       kind: 'RoleBinding',
       metadata: metadata(CREDENTIALS_ROLE_BINDING),
       roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: BOX_CREDENTIALS_ROLE },
-      subjects: [{ kind: 'ServiceAccount', name: GATEWAY_SERVICE_ACCOUNT, namespace: settings.gateway.namespace }],
+      subjects: [
+        { kind: 'ServiceAccount', name: GATEWAY_SERVICE_ACCOUNT, namespace: settings.network.gateway.namespace },
+      ],
     },
   };
 }

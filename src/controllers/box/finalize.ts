@@ -97,7 +97,7 @@ async function deleteChildren(
 /** Removes our objects and marks from an adopted namespace; everything else in it stays. */
 async function leaveNamespace(deps: BoxDependencies, box: Box, namespace: string, signal: AbortSignal): Promise<void> {
   const { api } = deps;
-  const desired = desiredObjects(box, deps.network);
+  const desired = desiredObjects(box, deps);
   const internet = { metadata: { name: INTERNET_POLICY, namespace } };
   await deleteObjects(api, Jobs, [{ metadata: { name: PROBE_JOB, namespace } }], signal);
   await deleteObjects(api, ServiceAccounts, [desired.serviceAccount], signal);

@@ -6,7 +6,8 @@ import { findCondition } from '../../api/conditions.js';
 import type { Box } from '../../api/v1alpha1/box.js';
 import { Boxes } from '../../api/v1alpha1/box.js';
 import { Workspaces } from '../../api/v1alpha1/workspace.js';
-import { Jobs, NetworkPolicies, Pods } from '../../kube/core-types.js';
+import { Events, Jobs, NetworkPolicies, Pods } from '../../kube/core-types.js';
+import type { Job } from '../../kube/core-types.js';
 import { createLogger } from '../../observability/logger.js';
 import { createBoxController } from './controller.js';
 import type { ProbeSettings } from './probe-job.js';
@@ -76,6 +77,7 @@ function setUp(egress: object = {}) {
       caches,
       counts: { running: () => 0, queued: () => 0, onChange: () => () => undefined },
       network: { gateway: { namespace: 'rel', podLabels: { app: 'gateway' } }, clusterCidrs: [] },
+      imagePullSecrets: [],
       probeSettings: () => (settings instanceof Error ? Promise.reject(settings) : Promise.resolve(settings)),
     });
   let part = controller();
@@ -324,6 +326,67 @@ test('a Job that the cache does not show yet is not made twice', async () => {
   api.failNext({ verb: 'create', resource: 'jobs', error: apiError(409, 'AlreadyExists') });
   expect(await reconcile()).toEqual({ requeueAfterMs: 30_000 });
   expect(writes()).toEqual(['create jobs', 'patch boxes/status']);
+});
+
+describe.each([
+  ['with its label, of a run', { 'boxwright.dev/network-probe': 'true' }],
+  ['without its label', {}],
+])("a Job of the probe's name %s", (_what, labels) => {
+  const foreign: Job = {
+    apiVersion: 'batch/v1',
+    kind: 'Job',
+    metadata: {
+      name: 'boxwright-network-probe',
+      namespace: 'bw-dev',
+      labels,
+      annotations: { 'boxwright.dev/probed': 'x' },
+      ownerReferences: [
+        { apiVersion: 'boxwright.dev/v1alpha1', kind: 'AgentRun', name: 'x', uid: 'r', controller: true },
+      ],
+    },
+    spec: { template: { spec: {} } },
+    status: { conditions: [{ type: 'Complete', status: 'True' }] },
+  };
+
+  test('is reported, stays, and counts for nothing; the probe starts when it is gone', async () => {
+    const { api, reconcile, writes, enforced, ready, endProbe } = setUp();
+    api.seed(Jobs, foreign);
+    for (let i = 0; i < 2; i++) expect(await reconcile()).toEqual({ requeueAfterMs: MINUTE / 2 });
+    expect(writes().filter((line) => line !== 'create jobs')).toEqual(['patch boxes/status']);
+    expect(enforced()).toMatchObject({ status: 'Unknown', reason: 'ProbeNameTaken' });
+    expect(enforced().message).toContain('kubectl delete job -n bw-dev boxwright-network-probe');
+    expect(ready()).toMatchObject({ status: 'False', reason: 'ProbeNameTaken' });
+    await api.delete(Jobs, { namespace: 'bw-dev', name: 'boxwright-network-probe' });
+    await reconcile();
+    expect(enforced()).toMatchObject({ reason: 'NetworkProbing' });
+    await endProbe('gateway');
+    await reconcile();
+    expect(enforced()).toMatchObject({ status: 'True', reason: 'Enforced' });
+  });
+});
+
+test.each([
+  [{}, true],
+  [{ lastTimestamp: '2025-12-31T23:59:00Z' }, false],
+  [{ involvedObject: { kind: 'Pod', name: 'ada-1-x' } }, false],
+])('a probe without a report says which pull secret was missing: event %j, %s', async (changes, isSaid) => {
+  const { api, reconcile, endJob, enforced } = setUp();
+  await reconcile();
+  api.seed(Events, {
+    apiVersion: 'v1',
+    kind: 'Event',
+    metadata: { name: 'e', namespace: 'bw-dev' },
+    involvedObject: { kind: 'Pod', name: 'boxwright-network-probe-x7k2p' },
+    type: 'Warning',
+    reason: 'FailedToRetrieveImagePullSecret',
+    message: 'Unable to retrieve some image pull secrets (registry)',
+    lastTimestamp: '2026-01-01T00:01:00Z',
+    ...changes,
+  });
+  await endJob('Failed');
+  await reconcile();
+  expect(enforced()).toMatchObject({ status: 'Unknown', reason: 'ProbeFailed' });
+  expect(enforced().message?.includes('image pull secrets (registry)')).toBe(isSaid);
 });
 
 test('the run controller sees neither the Job nor the pod of a probe', async () => {

@@ -20,6 +20,7 @@ const DAY = 86_400_000;
 const job = (changes: Partial<ProbeJob> = {}): ProbeJob => ({
   uid: 'uid-job',
   namespace: 'bw-dev',
+  owner: 'uid-box-dev',
   digest: 'now',
   createdAt: NOW - MINUTE,
   deleting: false,

@@ -129,6 +129,13 @@ export function probing(message: string): KnownCondition {
   return { type: NETWORK_ENFORCED, status: 'Unknown', reason: 'NetworkProbing', message };
 }
 
+/** The condition while a Job that is none of the Box has the name of the probe: what such a Job reports counts for nothing. */
+export function probeNameTaken(namespace: string): KnownCondition {
+  const remove = `kubectl delete job -n ${namespace} ${PROBE_JOB}`;
+  const message = `Job ${PROBE_JOB} is none of this Box, so its network cannot be probed: ${remove}, and the AgentRun of this name if there is one`;
+  return { type: NETWORK_ENFORCED, status: 'Unknown', reason: 'ProbeNameTaken', message };
+}
+
 /** A failed probe tells nothing: what an earlier one found about the same policies stays valid. */
 export function keepsEarlierVerdict(box: Box, digest: string, { result }: Verdict): boolean {
   if (result !== 'ProbeFailed' || box.status?.networkProbe?.digest !== digest) return false;

@@ -6,20 +6,22 @@ import { findCondition } from '../../api/conditions.js';
 import { LABEL_NETWORK_PROBE } from '../../api/labels.js';
 import type { Box } from '../../api/v1alpha1/box.js';
 import { Jobs, Pods } from '../../kube/core-types.js';
-import type { Pod } from '../../kube/core-types.js';
-import { isAlreadyExists } from '../../kube/errors.js';
+import type { Job, Pod } from '../../kube/core-types.js';
+import { isAlreadyExists, orUndefined } from '../../kube/errors.js';
 import { ownedBy } from '../../kube/owner-references.js';
 import { isoNow } from '../../runtime/clock.js';
 import { continueAndRequeueAfter } from '../../runtime/steps.js';
 import type { StepResult } from '../../runtime/steps.js';
 import { deleteObjects } from '../common/delete-objects.js';
 import { showCondition } from '../common/ready.js';
+import { missingPullSecrets } from '../common/warnings.js';
 import type { BoxDependencies, BoxInputs } from './dependencies.js';
 import {
   NETWORK_ENFORCED,
   conditionOf,
   keepsEarlierVerdict,
   planProbe,
+  probeNameTaken,
   probing,
   requiresEnforcement,
   verdictOf,
@@ -33,6 +35,7 @@ import type { ProbeJob } from '../../projections/job.js';
 const NO_SETTINGS_RECHECK_MS = 15_000;
 /** A Job that was made or deleted wakes the Box; this covers a lost event. */
 const RECHECK_MS = 30_000;
+const TRYING = 'a pod is trying what the network lets pass; this takes a minute at most';
 
 /** One round: makes, awaits, reads or removes the Job. The Box continues with its next step in any case. */
 export async function probeNetwork(
@@ -47,15 +50,19 @@ export async function probeNetwork(
   if (draft.status?.networkProbe?.digest !== digest) {
     // Findings about other policies are dropped: they must not count again when somebody changes the policies back.
     draft.status = { ...draft.status, networkProbe: undefined };
-    const message = 'a pod is trying what the network lets pass; this takes a minute at most';
-    showCondition(draft, probing(message), deps.clock);
+    showCondition(draft, probing(TRYING), deps.clock);
+  }
+  const job = deps.caches.probeJobs.get(`${namespace}/${PROBE_JOB}`);
+  if (job !== undefined && job.owner !== draft.metadata.uid) {
+    showCondition(draft, probeNameTaken(namespace), deps.clock);
+    return continueAndRequeueAfter(RECHECK_MS);
   }
   const plan = planProbe({
     now: deps.clock.now(),
     digest,
     isRequired: requiresEnforcement(draft),
     latest: draft.status?.networkProbe,
-    job: deps.caches.probeJobs.get(`${namespace}/${PROBE_JOB}`),
+    job,
   });
   return await follow(plan, { deps, draft, namespace, settings, digest }, signal);
 }
@@ -69,17 +76,14 @@ interface Round {
 }
 
 async function follow(plan: ProbePlan, round: Round, signal: AbortSignal): Promise<StepResult> {
-  const { deps, draft, namespace, settings, digest } = round;
+  const { deps, draft, namespace } = round;
   switch (plan.do) {
     case 'wait':
       return continueAndRequeueAfter(plan.ms);
     case 'create':
-      try {
-        await deps.api.create(Jobs, buildProbeJob(draft, settings, digest), { signal });
-      } catch (error) {
-        // The cache does not show it yet.
-        if (!isAlreadyExists(error)) throw error;
-      }
+      if (await createJob(round, signal)) {
+        if (reasonOf(draft) === 'ProbeNameTaken') showCondition(draft, probing(TRYING), deps.clock);
+      } else showCondition(draft, probeNameTaken(namespace), deps.clock);
       return continueAndRequeueAfter(RECHECK_MS);
     case 'delete':
       await deleteObjects(deps.api, Jobs, [{ metadata: { name: PROBE_JOB, namespace, uid: plan.job.uid } }], signal);
@@ -88,6 +92,28 @@ async function follow(plan: ProbePlan, round: Round, signal: AbortSignal): Promi
       await readVerdict(plan.job, round, signal);
       return continueAndRequeueAfter(RECHECK_MS);
   }
+}
+
+/** Makes the Job; false when its name belongs to somebody else's. */
+async function createJob({ deps, draft, namespace, settings, digest }: Round, signal: AbortSignal): Promise<boolean> {
+  try {
+    await deps.api.create(Jobs, buildProbeJob(draft, settings, digest), { signal });
+    return true;
+  } catch (error) {
+    if (!isAlreadyExists(error)) throw error;
+    // Either the cache does not show ours yet, or it never will.
+    const there = await orUndefined(deps.api.get(Jobs, { namespace, name: PROBE_JOB }, { signal }));
+    return there === undefined || (ownedBy(there, draft.metadata.uid ?? '') && isLabelled(there));
+  }
+}
+
+/** Without the label the cache never shows it. */
+function isLabelled({ metadata }: Job): boolean {
+  return metadata.labels?.[LABEL_NETWORK_PROBE] !== undefined;
+}
+
+function reasonOf(box: Box): string | undefined {
+  return findCondition(box.status?.conditions, NETWORK_ENFORCED)?.reason;
 }
 
 /** Undefined while the installation is not complete; an existing verdict is kept meanwhile. */
@@ -115,6 +141,11 @@ async function readVerdict(
   signal: AbortSignal,
 ): Promise<void> {
   const verdict = verdictOf(await podOf(deps, job, signal), namespace);
+  if (verdict.result === 'ProbeFailed') {
+    const pods = { namespace, namePrefix: `${PROBE_JOB}-`, since: job.createdAt };
+    const missing = await missingPullSecrets(deps.api, pods, signal);
+    if (missing !== undefined) verdict.message += `. Kubernetes says: ${missing}`;
+  }
   if (!keepsEarlierVerdict(draft, digest, verdict)) showCondition(draft, conditionOf(verdict), deps.clock);
   const probedAt = isoNow(deps.clock);
   draft.status = { ...draft.status, networkProbe: { digest, jobUid: job.uid, probedAt, result: verdict.result } };

@@ -108,12 +108,9 @@ function workspaceNotFound(box: Box): NotReady {
   };
 }
 
-async function ensurePolicies(
-  { api, caches, network }: BoxDependencies,
-  box: Box,
-  signal: AbortSignal,
-): Promise<StepResult> {
-  const { networkPolicies } = desiredObjects(box, network);
+async function ensurePolicies(deps: BoxDependencies, box: Box, signal: AbortSignal): Promise<StepResult> {
+  const { api, caches } = deps;
+  const { networkPolicies } = desiredObjects(box, deps);
   for (const desired of networkPolicies) {
     await ensureObject(api, { type: NetworkPolicies, cache: caches.networkPolicies, desired }, signal);
   }
@@ -133,7 +130,7 @@ async function ensureObjects(deps: BoxDependencies, draft: Box, signal: AbortSig
     setReady(draft, { reason: 'InvalidSpec', message }, deps.clock);
     return DONE;
   }
-  const { serviceAccount, resourceQuota, limitRange, credentialsBinding } = desiredObjects(draft, deps.network);
+  const { serviceAccount, resourceQuota, limitRange, credentialsBinding } = desiredObjects(draft, deps);
   await ensureObject(api, { type: ResourceQuotas, cache: caches.resourceQuotas, desired: resourceQuota }, signal);
   await ensureObject(api, { type: LimitRanges, cache: caches.limitRanges, desired: limitRange }, signal);
   await ensureObject(api, { type: ServiceAccounts, cache: caches.serviceAccounts, desired: serviceAccount }, signal);

@@ -98,6 +98,30 @@ describe('ensureObject', () => {
     });
   });
 
+  it('takes out annotations and pull secrets when it says which there are, and then writes nothing', async () => {
+    const api = new RecordingApi();
+    const cache = api.informer(serviceAccountInformer);
+    const exact = { ...account, metadata: { ...metadata, annotations: {} }, imagePullSecrets: [] };
+    const annotations = { 'eks.amazonaws.com/role-arn': 'arn:aws:iam::1:role/x' };
+    for (const forged of [
+      { ...account, metadata: { ...metadata, annotations } },
+      { ...account, imagePullSecrets: [{ name: 'theirs' }] },
+    ]) {
+      api.seed(ServiceAccounts, forged);
+      api.clearRecords();
+      for (let i = 0; i < 2; i++) await ensureObject(api, { type: ServiceAccounts, cache, desired: exact }, signal);
+      expect(api.writes.map(({ verb }) => verb)).toEqual(['replace']);
+      const repaired = api.peek(ServiceAccounts, 'bw-a/x');
+      expect(repaired?.metadata.annotations ?? {}).toEqual({});
+      expect(repaired?.imagePullSecrets ?? []).toEqual([]);
+    }
+    // As the API server stores it.
+    api.seed(ServiceAccounts, account);
+    api.clearRecords();
+    await ensureObject(api, { type: ServiceAccounts, cache, desired: exact }, signal);
+    expect(api.writes).toEqual([]);
+  });
+
   it('does not overwrite a version that it did not see', async () => {
     const api = new RecordingApi();
     const seen = api.seed(NetworkPolicies, policy({ podSelector: {} }));

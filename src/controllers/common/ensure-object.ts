@@ -1,6 +1,6 @@
 /**
  * Keeps one built-in object as we want it: creates it when it is missing, repairs it when it has drifted, and does not write it
- * when it is right. Fields that we do not name (image pull secrets of a service account, labels of others) stay.
+ * when it is right. Fields that we do not name, and labels of others, stay; annotations too, unless we say which there are.
  */
 import { isDeepStrictEqual } from 'node:util';
 import { objectKey } from '../../api/meta.js';
@@ -48,21 +48,25 @@ async function createOrRead<T extends KubeObject>(
 export function isAsDesired(actual: KubeObject, desired: KubeObject): boolean {
   if (!isSubset(actual.metadata.labels, desired.metadata.labels)) return false;
   if (!hasOwners(actual.metadata, desired.metadata)) return false;
+  const { annotations } = desired.metadata;
+  if (annotations !== undefined && !isSame(actual.metadata.annotations ?? {}, annotations, [])) return false;
   const amounts = AMOUNTS[desired.kind] ?? [];
   return Object.entries(bodyOf(desired)).every(([field, value]) =>
-    isSame((actual as unknown as Record<string, unknown>)[field], value, below(amounts, field)),
+    // The API server leaves out lists that are empty.
+    isSame((actual as unknown as Record<string, unknown>)[field] ?? [], value, below(amounts, field)),
   );
 }
 
 /** The object to write: our fields over those that are there, with the version that was seen as precondition. */
 export function repaired<T extends KubeObject>(actual: T, desired: T): T {
-  const owners = desired.metadata.ownerReferences;
+  const { ownerReferences: owners, annotations } = desired.metadata;
   return {
     ...actual,
     ...bodyOf(desired),
     metadata: {
       ...actual.metadata,
       labels: { ...actual.metadata.labels, ...desired.metadata.labels },
+      ...(annotations === undefined ? {} : { annotations }),
       ...(owners === undefined ? {} : { ownerReferences: owners }),
     },
   };

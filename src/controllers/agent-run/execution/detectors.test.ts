@@ -25,7 +25,7 @@ function warn(world: RunWorld, uid: string, reason: string, message: string, las
     apiVersion: 'v1',
     kind: 'Event',
     metadata: { name: `${uid}-${reason}`, namespace: NAMESPACE },
-    involvedObject: { uid },
+    involvedObject: { kind: 'Pod', name: uid, uid },
     type: 'Warning',
     reason,
     message,

@@ -65,8 +65,8 @@ export type Decision =
 
 /** What a decision rests on that is not in the cache. */
 export type MissingKind = 'job' | 'pod' | 'node';
-/** Whose latest warning tells a person more than the outcome does. */
-export type Explain = 'pod';
+/** Whose latest warning tells a person more than the outcome does; or whether pull secrets are missing. */
+export type Explain = 'pod' | 'pull secrets';
 
 /** What happens when the time has come. */
 interface Deadline {
@@ -236,7 +236,9 @@ function startDeadlines({ box, now }: Observation, pod: ControllerPod, scheduled
   const hopeless = waits.find(({ reason }) => HOPELESS_IMAGES.has(reason));
   if (hopeless !== undefined) return [deadline(now, 'ImagePullFailed', hopeless)];
   const pulling = waits.find(({ reason }) => PULL_ERRORS.has(reason));
-  if (pulling !== undefined) return [deadline(scheduledAt + imagePullSeconds * 1000, 'ImagePullFailed', pulling)];
+  if (pulling !== undefined) {
+    return [explained(deadline(scheduledAt + imagePullSeconds * 1000, 'ImagePullFailed', pulling), 'pull secrets')];
+  }
   const failing = waits.find(({ reason }) => CREATE_ERRORS.has(reason));
   if (failing !== undefined) {
     return [deadline(scheduledAt + containerCreateSeconds * 1000, 'ContainerCreateFailed', failing)];
@@ -254,8 +256,8 @@ function startDeadlines({ box, now }: Observation, pod: ControllerPod, scheduled
   return [explained(deadline(scheduledAt + both, 'ContainerCreateFailed', silent))];
 }
 
-function explained({ at, decision }: Deadline): Deadline {
-  return { at, decision: decision.do === 'finish' ? { ...decision, explain: 'pod' } : decision };
+function explained({ at, decision }: Deadline, explain: Explain = 'pod'): Deadline {
+  return { at, decision: decision.do === 'finish' ? { ...decision, explain } : decision };
 }
 
 function deadline(

@@ -1,7 +1,7 @@
 /** Why Kubernetes creates no pod for a Job: asked once when it takes long, and once more at the deadline. */
 import type { KubeApi } from '../../../kube/types.js';
 import { NO_POD_LOOK_MS } from './observe.js';
-import { latestWarning } from './warnings.js';
+import { latestWarning } from '../../common/warnings.js';
 import type { ControllerJob } from '../../../projections/job.js';
 
 interface Asked {

@@ -22,7 +22,7 @@ import { hasStopped, isPodEnded, observe } from './observe.js';
 import type { Decision, MissingKind } from './observe.js';
 import { PodRefusals } from './pod-refusals.js';
 import { showProgress } from './show-progress.js';
-import { latestWarning } from './warnings.js';
+import { latestWarning, missingPullSecrets } from '../../common/warnings.js';
 
 /** A run whose Box is gone has the default deadlines. */
 const WITHOUT_BOX = { spec: BoxSpec.parse({ workspace: 'unknown' }) };
@@ -139,7 +139,11 @@ export class Supervisor {
   /** Adds what Kubernetes says about the pod, where that tells more than the outcome alone. */
   async #explained({ pod }: RunState, { outcome, explain }: Finish, signal: AbortSignal): Promise<FoundOutcome> {
     if (explain === undefined || pod === undefined) return outcome;
-    const warning = await latestWarning(this.deps.api, pod, signal);
+    const { api } = this.deps;
+    const warning =
+      explain === 'pod'
+        ? await latestWarning(api, pod, signal)
+        : await missingPullSecrets(api, { namespace: pod.namespace, namePrefix: pod.name }, signal);
     return warning === undefined
       ? outcome
       : { ...outcome, message: `${outcome.message} Kubernetes says: ${sentence(warning)}` };
