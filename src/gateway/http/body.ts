@@ -2,9 +2,9 @@
 import type { IncomingMessage } from 'node:http';
 import type { BodyBudget } from '../../net/body-budget.js';
 import { readCappedBody } from '../../net/capped-body.js';
-import { JsonLimitError, expectLimits, parseCheckedJson, type JsonLimits } from '../../protocol/json-limits.js';
-import { afterStep } from '../../runtime/event-loop.js';
+import { JsonLimitError, type JsonLimits } from '../../protocol/json-limits.js';
 import { GatewayError, tryAgain } from '../errors.js';
+import { parseJsonInSteps } from '../json-in-steps.js';
 
 export interface BodyReading {
   maxBytes: number;
@@ -20,11 +20,7 @@ export interface BodyReading {
 export async function readJson(request: IncomingMessage, { limits, ...reading }: BodyReading): Promise<unknown> {
   const body = await readBody(request, reading);
   try {
-    expectLimits(body, limits);
-    await afterStep(body.length);
-    const json = parseCheckedJson(body);
-    await afterStep(body.length);
-    return json;
+    return await parseJsonInSteps(body, limits);
   } catch (error) {
     const why = error instanceof JsonLimitError ? error.message : 'is not JSON';
     throw new GatewayError(400, `the body ${why}`, { type: 'BadRequest' });

@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream';
 import { FakeClock } from '../../../test/builders/fake-clock.js';
 import { BodyBudget } from '../../net/body-budget.js';
+import { turnsDuring } from '../../../test/builders/turns.js';
 import type { WebRequest, WebResponse } from '../../net/web-client.js';
 import type { CallResult } from '../metrics.js';
 import { readMessage } from './message.js';
@@ -156,4 +157,20 @@ test.each([
   for (const stream of streams) stream.destroy();
   await Promise.allSettled(answers.map(({ exchange }) => exchange));
   expect(bodies.bytes).toBe(0);
+});
+
+test('between the steps of a large answer others are served', async () => {
+  const turnsFor = async (text: string) => {
+    const json = JSON.stringify({ jsonrpc: '2.0', id: 4, result: text });
+    return turnsDuring(async () => {
+      const body = Readable.from([Buffer.from(json)]);
+      const { exchange, written } = setUp(() =>
+        Promise.resolve(response(body, { 'content-type': 'application/json' })),
+      );
+      await exchange;
+      expect(written).toEqual([json]);
+    });
+  };
+  const small = await turnsFor('x');
+  expect(await turnsFor('x'.repeat(MIB))).toBeGreaterThanOrEqual(small + 2);
 });

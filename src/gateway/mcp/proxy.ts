@@ -3,7 +3,7 @@
  * dialer checks the address, no redirect is followed, time and size are bounded, and only JSON-RPC goes back.
  */
 import type { BodyBudget } from '../../net/body-budget.js';
-import { noRoom, readText } from '../../net/capped-body.js';
+import { noRoom, readAnswer, readText } from '../../net/capped-body.js';
 import { AddressRefusedError } from '../../net/dial.js';
 import { EventStream } from '../../net/event-stream.js';
 import { mediaTypeOf } from '../../net/media-type.js';
@@ -13,6 +13,7 @@ import { MAX_MCP_ANSWER_BYTES, MAX_MCP_ANSWER_DEPTH } from '../../protocol/mcp.j
 import { timeoutSignal, type TimeoutSignal } from '../../runtime/timeout-signal.js';
 import type { Clock } from '../../runtime/clock.js';
 import { GatewayError, runEnded } from '../errors.js';
+import { parseJsonInSteps } from '../json-in-steps.js';
 import type { CallResult } from '../metrics.js';
 import type { AnswerSink } from '../models/answer-sink.js';
 import type { McpMessage } from './message.js';
@@ -20,6 +21,7 @@ import type { McpMessage } from './message.js';
 /** Above what a runner waits for a call. */
 const CALL_MS = 90_000;
 const MAX_REFUSAL_BYTES = 64 * 1024;
+const ANSWER_LIMITS = { depth: MAX_MCP_ANSWER_DEPTH };
 /** A header of the user wins. */
 const USER_AGENT = { 'user-agent': 'boxwright' };
 /** These win. */
@@ -123,9 +125,9 @@ async function answer(exchange: McpExchange, answering: Answering): Promise<void
     sink.start(202, 'application/json', headers);
   } else if (type === 'application/json') {
     const budget = { all: answering.bodies, address: target.url.host };
-    const text = await readText(response.body, MAX_MCP_ANSWER_BYTES, budget);
-    if (text === undefined) throw failed(target, tooLarge());
-    const json = jsonIn(text);
+    const bytes = await readAnswer(response.body, MAX_MCP_ANSWER_BYTES, budget);
+    if (bytes === undefined) throw failed(target, tooLarge());
+    const json = await parseJsonInSteps(bytes, ANSWER_LIMITS).catch(() => undefined);
     if (json === undefined) throw failed(target, 'answered something that is not JSON');
     sink.start(200, 'application/json', headers);
     await sink.write(JSON.stringify(target.redact(json)));
@@ -181,7 +183,7 @@ function eventOf(json: unknown): string {
 /** The parsed JSON, or undefined when it is none, or too much of it. */
 function jsonIn(text: string): unknown {
   try {
-    return parseJsonText(text, { depth: MAX_MCP_ANSWER_DEPTH });
+    return parseJsonText(text, ANSWER_LIMITS);
   } catch {
     return undefined;
   }
