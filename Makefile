@@ -79,6 +79,10 @@ test-e2e: up ## Tests in real pods on the cluster of make up.
 runner-weight: deps ## What a run pod loads before its first model call, with CPU seconds and memory on this machine.
 	node hack/runner-weight.mjs --measure
 
+.PHONY: model-report
+model-report: deps ## The models that the pinned AI SDK packages name and our catalogue does not know, or has no price for.
+	node hack/run-ts.mjs hack/model-report.ts
+
 .PHONY: chaos
 chaos: deps ## Kills pods, API server and etcd of the cluster of make up while webhooks arrive, then checks the promises.
 	node hack/run-ts.mjs test/chaos/main.ts

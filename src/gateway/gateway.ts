@@ -70,6 +70,7 @@ export interface Gateway {
 
 export function createGateway(deps: GatewayDeps): Gateway {
   const { api, caches, self, clock, metrics, log } = deps;
+  const { catalog } = deps.models;
   const store = new RunStore({ api, cache: caches.runs, log });
   const served = new ServedRuns({ api, clock });
   const lock = new KeyedLock();
@@ -86,7 +87,7 @@ export function createGateway(deps: GatewayDeps): Gateway {
   const finisher = new RunFinisher({ ...shared, api, lock, log });
   const handler = new GatewayHandler({
     authenticator,
-    claims: new Claims({ ...shared, self, inputs, finisher, abilities, mcpServers: mcp.claims }),
+    claims: new Claims({ ...shared, self, inputs, finisher, abilities, mcpServers: mcp.claims, catalog }),
     reports: new Reports({ ...shared, lock }),
     tools: new GatewayTools({
       ...shared,

@@ -3,10 +3,13 @@ import { KNOWN_MODELS, defaultModelOf, findModel } from './catalog.js';
 test('every model is there once, with amounts that can be billed', () => {
   const names = KNOWN_MODELS.map(({ provider, model }) => `${provider}/${model}`);
   expect(new Set(names).size).toBe(names.length);
-  for (const { contextWindow, inputUsd, outputUsd } of KNOWN_MODELS) {
+  for (const { contextWindow, inputUsd, outputUsd, cacheReadUsd = 0 } of KNOWN_MODELS) {
     expect(Number.isInteger(contextWindow)).toBe(true);
+    expect([inputUsd === undefined, outputUsd === undefined]).not.toEqual([true, false]);
+    if (inputUsd === undefined) continue;
     expect(Number.isInteger(inputUsd * 1_000_000)).toBe(true);
     expect(outputUsd).toBeGreaterThanOrEqual(inputUsd);
+    expect(cacheReadUsd).toBeLessThan(inputUsd);
   }
 });
 

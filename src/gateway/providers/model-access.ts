@@ -1,4 +1,4 @@
-/** Everything that model calls need beside the run: credentials, prices and connections, put together. */
+/** Everything that model calls need beside the run: credentials, catalogue and connections, put together. */
 import { Agent, type Dispatcher } from 'undici';
 import { ConfigMaps, Secrets } from '../../kube/core-types.js';
 import type { KubeApi, ObjectRef } from '../../kube/types.js';
@@ -6,7 +6,7 @@ import type { Logger } from '../../observability/logger.js';
 import type { Clock } from '../../runtime/clock.js';
 import { CachedReads } from '../cached-reads.js';
 import type { GatewayConfig } from '../config.js';
-import { PriceSource } from '../price-source.js';
+import { CatalogSource } from '../catalog-source.js';
 import { Credentials } from './credentials.js';
 import { ModelProxy } from './proxy.js';
 import { Targets } from './targets.js';
@@ -28,17 +28,19 @@ export interface ModelAccessOptions {
 export interface ModelAccess {
   targets: Targets;
   proxy: ModelProxy;
+  catalog: Pick<CatalogSource, 'contextWindowOf'>;
 }
 
 export function createModelAccess({ api, clock, log, settings, dispatcher }: ModelAccessOptions): ModelAccess {
   const namespace = settings.releaseNamespace;
   const credentials = new Credentials(new CachedReads(api, Secrets, clock));
   const maps = new CachedReads(api, ConfigMaps, clock);
-  const prices = new PriceSource(maps, { namespace, name: settings.modelPricesConfigMap }, log);
+  const catalog = new CatalogSource(maps, { namespace, name: settings.modelPricesConfigMap }, log);
   return {
+    catalog,
     targets: new Targets({
       credentials,
-      prices: () => prices.table(),
+      prices: () => catalog.prices(),
       installationSecret: installationSecretOf(settings),
       baseUrls: settings.modelBaseUrls,
     }),

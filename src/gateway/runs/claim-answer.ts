@@ -2,7 +2,8 @@
 import { originOf } from '../../api/names.js';
 import type { AgentRun } from '../../api/v1alpha1/agent-run.js';
 import { PROTOCOL_VERSION, type ClaimAnswer } from '../../protocol/run.js';
-import { defaultModelOf, findModel } from '../../models/catalog.js';
+import { defaultModelOf } from '../../models/catalog.js';
+import type { ModelAccess } from '../providers/model-access.js';
 import { isProvider, PROVIDER_APIS } from '../providers/providers.js';
 import type { RunInput } from './run-inputs.js';
 import { sessionIdOf } from '../../run/session/key.js';
@@ -31,10 +32,13 @@ export function modelOf(agent: GatewayAgent, box: GatewayBox): string {
   return defaultModelOf(provider) ?? DEFAULT_MODEL;
 }
 
-/** Tokens that the model can read, where that is known. */
-export function contextWindowOf(agent: GatewayAgent, box: GatewayBox): number | undefined {
+/** Tokens that the model can read, where that is known. Never rejects. */
+export async function contextWindowOf(
+  { agent, box }: Pick<RunInput, 'agent' | 'box'>,
+  catalog: ModelAccess['catalog'],
+): Promise<number | undefined> {
   const { provider } = agent.spec;
-  if (provider !== 'boxwright') return findModel(provider, modelOf(agent, box))?.contextWindow;
+  if (provider !== 'boxwright') return await catalog.contextWindowOf(provider, modelOf(agent, box));
   return box.engine === undefined ? box.endpoint?.contextWindow : undefined;
 }
 
@@ -44,12 +48,11 @@ export function basePathOf(provider: string): string {
 }
 
 /** Everything that the runner needs. `run` is the claimed run. */
-export function answerOf(run: AgentRun, input: RunInput): ClaimAnswer {
+export function answerOf(run: AgentRun, input: RunInput, contextWindow: number | undefined): ClaimAnswer {
   const { agent, box } = input;
   const claim = run.status?.claim;
   if (claim === undefined) throw new Error(`run ${run.metadata.name} is not claimed`);
   const { temperature, provider } = agent.spec;
-  const contextWindow = contextWindowOf(agent, box);
   return {
     protocol: PROTOCOL_VERSION,
     epoch: claim.epoch,

@@ -16,7 +16,8 @@ import { GatewayError, runEnded } from '../errors.js';
 import type { ClaimServers } from '../mcp/claim-servers.js';
 import type { GatewayMetrics } from '../metrics.js';
 import { isCancelRequested } from './reports.js';
-import { answerOf, modelOf } from './claim-answer.js';
+import type { ModelAccess } from '../providers/model-access.js';
+import { answerOf, contextWindowOf, modelOf } from './claim-answer.js';
 import { RunRefusedError, type RunInput, type RunInputs } from './run-inputs.js';
 import type { RunFinisher } from './finishes.js';
 import type { GatewaySelf, Ownership } from './ownership.js';
@@ -33,6 +34,7 @@ export interface ClaimsOptions {
   finisher: Pick<RunFinisher, 'refuse'>;
   abilities: Pick<AbilitiesReader, 'of'>;
   mcpServers: Pick<ClaimServers, 'of'>;
+  catalog: ModelAccess['catalog'];
   metrics: Pick<GatewayMetrics, 'claimed'>;
 }
 
@@ -61,8 +63,14 @@ export class Claims {
     const served = await this.#options.ownership.resolve(identity);
     if (claimedNow) this.#options.served.startLog(served);
     const run = await store.find(ref);
+    const contextWindow = await contextWindowOf(input, this.#options.catalog);
     const abilities = this.#options.abilities.of(run, input.agent, input.box);
-    return { ...answerOf(run, input), abilities, ...mcp, warnings: [...input.warnings, ...(mcp.warnings ?? [])] };
+    return {
+      ...answerOf(run, input, contextWindow),
+      abilities,
+      ...mcp,
+      warnings: [...input.warnings, ...(mcp.warnings ?? [])],
+    };
   }
 
   /** True when this call claimed the run; otherwise somebody else did meanwhile, and the claim says who. */

@@ -30,16 +30,20 @@ export type PriceTable = Readonly<Record<string, Price>>;
 /** The scripted engine costs nothing, and says so; the vendors' models have the prices of the catalogue. */
 export const PRICES: PriceTable = {
   'scripted/': { inputMicroUsd: 0, outputMicroUsd: 0 },
-  ...Object.fromEntries(KNOWN_MODELS.map((known) => [`${known.provider}/${known.model}`, priceIn(known)])),
+  ...Object.fromEntries(KNOWN_MODELS.flatMap(pricesIn)),
 };
 
-function priceIn({ inputUsd, outputUsd, cacheReadUsd, cacheWriteUsd }: KnownModel): Price {
-  return {
+/** None for a model whose price is not known. */
+function pricesIn(known: KnownModel): [name: string, Price][] {
+  const { provider, model, inputUsd, outputUsd, cacheReadUsd, cacheWriteUsd } = known;
+  if (inputUsd === undefined || outputUsd === undefined) return [];
+  const price = {
     inputMicroUsd: micro(inputUsd),
     outputMicroUsd: micro(outputUsd),
     cacheReadMicroUsd: cacheReadUsd === undefined ? undefined : micro(cacheReadUsd),
     cacheWriteMicroUsd: cacheWriteUsd === undefined ? undefined : micro(cacheWriteUsd),
   };
+  return [[`${provider}/${model}`, price]];
 }
 
 function micro(usd: number): number {
@@ -48,6 +52,11 @@ function micro(usd: number): number {
 
 /** The price of a model, or undefined when it is unknown. */
 export function priceOf(table: PriceTable, engine: string, model: string): Price | undefined {
+  return entryOf(table, engine, model);
+}
+
+/** What a table says of a model, by the rule of {@link PriceTable}. */
+export function entryOf<E>(table: Readonly<Record<string, E>>, engine: string, model: string): E | undefined {
   const wanted = `${engine}/${model}`;
   const best = Object.keys(table)
     .filter((name) => fits(name, wanted))

@@ -56,8 +56,8 @@ function providerModel(box: ApiBox, known: (typeof KNOWN_MODELS)[number]): Model
     ...availability(box, provider),
     isDefault: defaultModelOf(provider) === model,
     contextWindow,
-    inputUsdPerMillion: inputUsd,
-    outputUsdPerMillion: outputUsd,
+    inputUsdPerMillion: inputUsd ?? null,
+    outputUsdPerMillion: outputUsd ?? null,
   };
 }
 
