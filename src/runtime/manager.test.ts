@@ -69,6 +69,26 @@ test.each(['unhandledRejection', 'uncaughtException'])(
   },
 );
 
+test('a log that cannot be written ends the process instead of failing for ever', async () => {
+  const { clock, process, runnable, events } = newManager();
+  let lines = 0;
+  const broken = () => {
+    lines += 1;
+    if (lines < 1000) process.emit('uncaughtException', new Error('write EPIPE'));
+  };
+  const log = { ...recordingLog().log, error: broken };
+  const manager = new Manager({ log, clock, process });
+  manager.addGroup('servers', [runnable('mcp')]);
+  const running = manager.run();
+  await clock.advance(0);
+
+  process.emit('uncaughtException', new Error('write EPIPE'));
+
+  expect(await running).toBe(1);
+  expect(events).toEqual(['start mcp', 'stop mcp']);
+  expect(lines).toBeLessThan(20);
+});
+
 test('a start that fails stops what was started, and the exit code is 1', async () => {
   const { manager, events, runnable } = newManager();
   manager.addGroup('probes', [runnable('probes')]);

@@ -35,6 +35,8 @@ interface Group {
 }
 
 const SIGNALS = ['SIGTERM', 'SIGINT'];
+/** Where nobody reads the log any more each line fails, and that is a failure too: without an end they would follow one another. */
+const MAX_LOGGED_FAILURES = 10;
 
 export class Manager {
   readonly #log: Logger;
@@ -46,6 +48,7 @@ export class Manager {
   #started: Group[] = [];
   readonly #stopping = new AbortController();
   #exitCode = 0;
+  #failures = 0;
 
   constructor(options: ManagerOptions) {
     this.#log = options.log;
@@ -62,7 +65,8 @@ export class Manager {
   /** Something cannot go on (a lost lease): run() stops everything and resolves with 1. */
   fail(error: unknown): void {
     this.#exitCode = 1;
-    this.#log.error({ err: error }, 'process cannot go on');
+    this.#failures += 1;
+    if (this.#failures <= MAX_LOGGED_FAILURES) this.#log.error({ err: error }, 'process cannot go on');
     this.#stopping.abort();
   }
 
