@@ -52,7 +52,12 @@ export type SentAnswer = z.output<typeof SentAnswer>;
 
 /** A message of a conversation in our own versioned form; no AI SDK type is ever stored. */
 export const TranscriptMessage = z.discriminatedUnion('role', [
-  z.object({ role: z.literal('user'), text: Text }),
+  z.object({
+    role: z.literal('user'),
+    text: Text,
+    /** What the runner said around it, as the model read it. */
+    frame: z.object({ before: Text, after: Text }).optional(),
+  }),
   z.object({
     role: z.literal('assistant'),
     text: Text,
@@ -106,6 +111,9 @@ export const RunEvent = z.discriminatedUnion('type', [
     step: z.int(),
     finishReason: Text,
     inputTokens: z.int(),
+    /** Of the input: what the vendor read from its cache, and what it put there. */
+    cacheReadTokens: z.int().optional(),
+    cacheWriteTokens: z.int().optional(),
     outputTokens: z.int(),
   }),
   z.object({

@@ -9,8 +9,8 @@ export const OUTSIDE_TAGS = ['trigger_payload', 'agent_message'] as const;
 
 /** `<`, and all that its compatibility decomposition (NFKD) makes one. */
 const LESS_THAN = /[<\u226e\ufe64\uff1c]/gu;
-/** As they are compared: letters alone. */
-const NAMES = OUTSIDE_TAGS.map((name) => name.replace('_', ''));
+/** As they are compared: letters alone. Nobody else opens the block in which the runner speaks. */
+const NAMES = [...OUTSIDE_TAGS, 'run_context'].map((name) => name.replace('_', ''));
 /** What counts in a name. Everything else may stand in and around it: space, punctuation, marks, what nobody sees. */
 const COUNTS = /^[\p{L}\p{N}<]$/u;
 /** Letters by their category, which show nothing: the fillers of Hangul, the blanks of Egyptian hieroglyphs. */

@@ -1,11 +1,21 @@
 /** The only file that knows the AI SDK: our {@link Engine} on `generateText`; model-provider.ts makes its models. */
 import { APICallError, generateText, jsonSchema, tool, ToolChoiceViolationError } from 'ai';
-import type { ContentPart, ModelMessage, ToolSet } from 'ai';
-import type { Engine, EngineHooks, EngineInput, EngineOutcome, EngineTool, OpenCall, ToolResult } from './engine.js';
+import type { ContentPart, LanguageModelUsage, ModelMessage, ToolSet } from 'ai';
+import type {
+  Engine,
+  EngineHooks,
+  EngineInput,
+  EngineOutcome,
+  EngineTool,
+  OpenCall,
+  StepRecord,
+  ToolResult,
+} from './engine.js';
 import { messagesOfStep, toModelMessages, type Recipient } from './conversation.js';
 import { compacted, estimateTokens, isFull, planCompaction, summaryRequest } from './compaction.js';
 import { parseJson } from './gateway-client.js';
-import { languageModel, NOTHING_STORED } from './model-provider.js';
+import { languageModel, optionsFor } from './model-provider.js';
+import { CACHE_MARK, markedMessages } from './prompt-cache.js';
 
 /** An engine whose requests all go through `fetch`, which adds the token, tries again and follows the gateway. */
 export function createAiSdkEngine(fetch: typeof globalThis.fetch): Engine {
@@ -37,10 +47,11 @@ interface GenerateContext {
 async function generate(input: EngineInput, { loop, fetch, signal }: GenerateContext) {
   const { provider, model: name, baseUrl, stepLimit } = input;
   const model = await languageModel({ provider, model: name, baseUrl, fetch });
+  const providerOptions = optionsFor(input.cacheKey);
   const summarise = async (prompt: string) => {
     const { text, usage } = await generateText({
       model,
-      providerOptions: NOTHING_STORED,
+      providerOptions,
       prompt,
       maxRetries: 0,
       abortSignal: signal,
@@ -49,10 +60,18 @@ async function generate(input: EngineInput, { loop, fetch, signal }: GenerateCon
   };
   await generateText({
     model,
-    providerOptions: NOTHING_STORED,
-    instructions: input.instructions,
+    providerOptions,
+    instructions: { role: 'system', content: input.instructions, providerOptions: CACHE_MARK },
     messages: toModelMessages(input.messages, input),
-    tools: Object.fromEntries(input.tools.map((definition) => [definition.name, toSdkTool(definition, loop, signal)])),
+    tools: Object.fromEntries(
+      input.tools.map((definition, index) => [
+        definition.name,
+        {
+          ...toSdkTool(definition, loop, signal),
+          ...(index === input.tools.length - 1 ? { providerOptions: CACHE_MARK } : {}),
+        },
+      ]),
+    ),
     ...(input.temperature === undefined ? {} : { temperature: input.temperature }),
     // Trying again is the business of `fetch`, which knows the gateway.
     maxRetries: 0,
@@ -63,7 +82,7 @@ async function generate(input: EngineInput, { loop, fetch, signal }: GenerateCon
     prepareStep: async ({ messages }) => {
       const shorter = await loop.compact(messages, input, summarise);
       const last = loop.steps === stepLimit - 1 ? { toolChoice: 'none' as const } : {};
-      return { ...last, ...(shorter === undefined ? {} : { messages: shorter }) };
+      return { ...last, messages: markedMessages(shorter ?? messages) };
     },
     onToolExecutionEnd: (event) => loop.onToolEnd(event),
     onStepEnd: (step) => loop.onStepEnd(step),
@@ -94,7 +113,7 @@ interface ToolEnd {
 interface StepEnd {
   text: string;
   finishReason: string;
-  usage: { inputTokens: number | undefined; outputTokens: number | undefined };
+  usage: Pick<LanguageModelUsage, 'inputTokens' | 'inputTokenDetails' | 'outputTokens'>;
   response: { messages: readonly ModelMessage[] };
   content: readonly (
     | { type: 'tool-error'; toolCallId: string; toolName: string; input: unknown; error: unknown }
@@ -167,8 +186,7 @@ class Loop {
     await this.#hooks.onStep({
       step: this.steps,
       finishReason: step.finishReason,
-      inputTokens: step.usage.inputTokens ?? 0,
-      outputTokens: step.usage.outputTokens ?? 0,
+      ...tokensOf(step.usage),
     });
   }
 
@@ -201,8 +219,7 @@ class Loop {
     await this.#hooks.onStep({
       step: this.steps,
       finishReason: 'compaction',
-      inputTokens: usage.inputTokens ?? 0,
-      outputTokens: usage.outputTokens ?? 0,
+      ...tokensOf(usage),
     });
     return shorter;
   }
@@ -236,6 +253,16 @@ function callOutcome(output: { type: string; output?: unknown; error?: unknown }
   }
   const error = output.error instanceof Error ? output.error.message : String(output.error);
   return { result: { error }, isError: true };
+}
+
+function tokensOf(usage: StepEnd['usage']): Omit<StepRecord, 'step' | 'finishReason'> {
+  const { inputTokenDetails: cache, inputTokens = 0, outputTokens = 0 } = usage;
+  return {
+    inputTokens,
+    ...(cache.cacheReadTokens ? { cacheReadTokens: cache.cacheReadTokens } : {}),
+    ...(cache.cacheWriteTokens ? { cacheWriteTokens: cache.cacheWriteTokens } : {}),
+    outputTokens,
+  };
 }
 
 const SAID_BY_GATEWAY = [

@@ -6,6 +6,7 @@
 import type { AssistantModelMessage, ModelMessage, ToolModelMessage } from 'ai';
 import type { SentAnswer, TranscriptMessage } from '../protocol/run.js';
 import { parseJson } from './gateway-client.js';
+import { textWithFrame } from './run-context.js';
 
 type Assistant = Extract<TranscriptMessage, { role: 'assistant' }>;
 type ToolAnswer = Extract<TranscriptMessage, { role: 'tool' }>;
@@ -97,7 +98,7 @@ function toJson(value: unknown): string {
 export function toModelMessages(messages: readonly TranscriptMessage[], to: Recipient): ModelMessage[] {
   const converted: ModelMessage[] = [];
   for (const [index, message] of messages.entries()) {
-    if (message.role === 'user') converted.push({ role: 'user', content: message.text });
+    if (message.role === 'user') converted.push({ role: 'user', content: textWithFrame(message) });
     if (message.role === 'assistant') converted.push(...assistantTurn(message, resultsAfter(messages, index), to));
   }
   return converted;

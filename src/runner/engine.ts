@@ -54,6 +54,8 @@ export interface EngineInput {
   tools: readonly EngineTool[];
   /** Tokens that the model can read; the conversation is compacted when it comes near. */
   contextWindow?: number;
+  /** Names the session to a vendor that finds its prompt cache by a key. */
+  cacheKey?: string;
   /** Most model calls; the last one is asked for a closing message without tools. */
   stepLimit: number;
 }
@@ -72,6 +74,8 @@ export interface StepRecord {
   step: number;
   finishReason: string;
   inputTokens: number;
+  cacheReadTokens?: number;
+  cacheWriteTokens?: number;
   outputTokens: number;
 }
 

@@ -5,6 +5,7 @@ import { executeRun } from './execute-run.js';
 import { GatewayUnreachable } from './gateway-client.js';
 import { createRunnerLog } from './log.js';
 import { MAX_UNACKED_EVENTS } from './reporter.js';
+import { textWithFrame } from './run-context.js';
 
 const DEPS = {
   tools: { call: () => Promise.reject(new Error('no call')) },
@@ -17,10 +18,10 @@ const DEPS = {
 };
 const GATEWAY = { tool: () => Promise.reject(new GatewayUnreachable()), mcpFetch: fetch };
 
-test('the model reads a line behind text from outside that its instructions name, and nothing of it is stored', async () => {
+test('the model reads a line behind text from outside, and what is stored has it beside the text', async () => {
   const clock = new FakeClock();
   const stored: unknown[] = [];
-  const heard: { instructions: string; text: string }[] = [];
+  const heard: string[] = [];
   const message = 'Do it.\n\n<trigger_payload trigger=a>\nx\n</trigger_payload>';
   const ended = executeRun(makeClaim({ message }), {
     ...DEPS,
@@ -33,15 +34,15 @@ test('the model reads a line behind text from outside that its instructions name
         return Promise.resolve({ ack: events.at(-1)?.seq ?? 0, cancel: false, epoch: 1 });
       },
       finish: (request) => {
-        stored.push(request);
+        stored.push(...request.events);
         return Promise.resolve({ phase: 'done' as const });
       },
     },
     engine: {
-      run: async ({ instructions, messages }, hooks) => {
+      run: async ({ messages }, hooks) => {
         const [first] = messages;
-        const text = first?.role === 'user' ? first.text : '';
-        heard.push({ instructions, text });
+        const text = first?.role === 'user' ? textWithFrame(first) : '';
+        heard.push(text);
         await hooks.onCompaction({ text: `${text}${SUMMARY_HEADING}Nothing yet.`, kept: 0 });
         return { reason: 'Completed', message: '', output: 'Done.', steps: 1 };
       },
@@ -49,11 +50,18 @@ test('the model reads a line behind text from outside that its instructions name
   });
   await clock.advance(60_000);
   expect(await ended).toBe('finished');
-  const mark = heard[0]?.text.slice(message.length + 1) ?? '';
-  expect(mark).toMatch(/^\[end of text from outside, [0-9a-f]{24}\]$/);
-  expect(heard[0]?.instructions).toContain(`ends at the line "${mark}"`);
-  expect(JSON.stringify(stored)).toContain('Nothing yet.');
-  expect(JSON.stringify(stored)).not.toContain('end of text from outside');
+  const after = heard[0]?.split(message)[1] ?? '';
+  expect(after).toMatch(/^\n\[end of text from outside, [0-9a-f]{24}\]$/);
+  expect(stored).toContainEqual(
+    expect.objectContaining({
+      type: 'message',
+      message: { role: 'user', text: message, frame: { before: expect.stringContaining(after.slice(1)), after } },
+    }),
+  );
+  // A summary stands for the messages as the model read them: a later run sends it as it is.
+  expect(stored).toContainEqual(
+    expect.objectContaining({ type: 'compaction', text: `${heard[0]}${SUMMARY_HEADING}Nothing yet.` }),
+  );
 });
 
 test('a run whose reports nobody takes ends all the same, with its termination message', async () => {

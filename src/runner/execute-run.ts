@@ -1,4 +1,5 @@
 /** One claimed run from its first model call to the hand-over of its outcome. Every way to stop it is decided here. */
+import { createHash } from 'node:crypto';
 import type { ClaimAnswer, FinishRequest } from '../protocol/run.js';
 import { outcomeOf } from '../run/outcome.js';
 import type { RunReason } from '../run/reasons.js';
@@ -16,11 +17,11 @@ import type { RunnerLog } from './log.js';
 import { Reporter } from './reporter.js';
 import type { ConnectedServers } from './mcp/servers.js';
 import { openConversation } from './opening.js';
-import { markOutsideText, newMark, withoutMark } from './outside-mark.js';
 import { pendingOf } from './pending.js';
 import { MAX_STORED_INPUT_BYTES, MAX_STORED_RESULT_BYTES } from './results.js';
 import { RunRefused } from './run-gateway.js';
 import type { RunGateway } from './run-gateway.js';
+import { framedMessage } from './run-context.js';
 import { renderTermination } from './termination.js';
 import type { ToolsClient } from './tools-client.js';
 
@@ -126,8 +127,7 @@ interface WorkContext {
 }
 
 async function work(claim: ClaimAnswer, { deps, reporter, signal }: WorkContext): Promise<EngineOutcome> {
-  const mark = newMark();
-  const hooks = recordingHooks(reporter, mark, signal);
+  const hooks = recordingHooks(reporter, signal);
   let servers = NO_SERVERS;
   try {
     servers = await mcpServersOf(claim, deps, signal);
@@ -135,10 +135,12 @@ async function work(claim: ClaimAnswer, { deps, reporter, signal }: WorkContext)
     const own = [
       ...podTools(claim.agent.tools, { client: deps.tools, hasBrowser: deps.hasBrowser }),
       ...gatewayTools(claim.abilities, deps),
-      ...servers.tools,
+      // In an order of our own: servers may list theirs in another one each time.
+      ...servers.tools.toSorted((a, b) => (a.name < b.name ? -1 : 1)),
     ];
     const tools = own.map((tool) => gated(tool, claim.abilities?.approvals));
-    const opening = await openConversation(claim, { tools: own, hooks, clock: deps.clock, signal });
+    const begun = { ...claim, opening: claim.opening ?? [framedMessage(claim)] };
+    const opening = await openConversation(begun, { tools: own, hooks, clock: deps.clock, signal });
     return await deps.engine.run(
       {
         provider: claim.model.provider,
@@ -146,10 +148,11 @@ async function work(claim: ClaimAnswer, { deps, reporter, signal }: WorkContext)
         baseUrl: deps.baseUrl,
         ...(claim.model.temperature === undefined ? {} : { temperature: claim.model.temperature }),
         ...(claim.model.contextWindow === undefined ? {} : { contextWindow: claim.model.contextWindow }),
-        instructions: composeInstructions(claim, tools, mark),
-        messages: markOutsideText([...claim.history, ...opening], mark),
+        instructions: composeInstructions(claim, tools),
+        messages: [...claim.history, ...opening],
         tools,
         stepLimit: claim.limits.stepLimit,
+        cacheKey: cacheKeyOf(claim),
       },
       hooks,
       signal,
@@ -161,6 +164,11 @@ async function work(claim: ClaimAnswer, { deps, reporter, signal }: WorkContext)
   } finally {
     await servers.close();
   }
+}
+
+/** The same for all runs of a session, and says nothing about it. */
+function cacheKeyOf({ run }: ClaimAnswer): string {
+  return createHash('sha256').update(`${run.namespace}/${run.sessionId}`).digest('hex').slice(0, 32);
 }
 
 const NO_SERVERS: ConnectedServers = { tools: [], warnings: [], close: () => Promise.resolve() };
@@ -177,7 +185,7 @@ async function mcpServersOf(claim: ClaimAnswer, deps: ExecuteDeps, signal: Abort
 }
 
 /** What the engine tells, as events within the limits of what is stored. */
-function recordingHooks(reporter: Reporter, mark: string, signal: AbortSignal): EngineHooks {
+function recordingHooks(reporter: Reporter, signal: AbortSignal): EngineHooks {
   return {
     onTool: ({ input, result, ...record }) =>
       reporter.record(
@@ -192,7 +200,7 @@ function recordingHooks(reporter: Reporter, mark: string, signal: AbortSignal): 
     onMessage: (message) => reporter.record({ type: 'message', v: 1, message: cutMessage(message) }, signal),
     onStep: (record) => reporter.record({ type: 'step', ...record }, signal),
     onCompaction: ({ text, kept }) =>
-      reporter.record({ type: 'compaction', text: cutMiddle(withoutMark(text, mark), MAX_TEXT_BYTES), kept }, signal),
+      reporter.record({ type: 'compaction', text: cutMiddle(text, MAX_TEXT_BYTES), kept }, signal),
     onWarning: (text) => reporter.record({ type: 'warning', text }, signal),
   };
 }

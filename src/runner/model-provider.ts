@@ -19,6 +19,14 @@ const KEY = 'run-token';
 /** Providers whose default is to keep every answer: the gateway passes nothing that is stored there. */
 export const NOTHING_STORED = { openai: { store: false }, xai: { store: false } };
 
+/** The same, with the key under which OpenAI keeps what it read of a session. */
+export function optionsFor(
+  cacheKey: string | undefined,
+): typeof NOTHING_STORED & { openai: { promptCacheKey?: string } } {
+  if (cacheKey === undefined) return NOTHING_STORED;
+  return { ...NOTHING_STORED, openai: { ...NOTHING_STORED.openai, promptCacheKey: cacheKey } };
+}
+
 /** Rejects for a provider that this runner does not know. */
 export async function languageModel({ provider, model, baseUrl, fetch }: ModelChoice): Promise<LanguageModel> {
   const settings = { baseURL: baseUrl, apiKey: KEY, fetch };

@@ -5,6 +5,7 @@
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { PromptCache } from './prompt-cache.js';
 
 export const FAKE_VENDORS = ['anthropic', 'openai', 'google', 'mistral', 'xai', 'deepseek', 'local'] as const;
 export type FakeProviderName = (typeof FAKE_VENDORS)[number];
@@ -12,8 +13,9 @@ export type FakeProviderName = (typeof FAKE_VENDORS)[number];
 export interface FakeUsage {
   input: number;
   output: number;
-  /** Part of `input`. */
+  /** Part of `input`: read from the prompt cache, and put there. */
   cached?: number;
+  written?: number;
 }
 
 export interface FakeAnswer {
@@ -63,6 +65,8 @@ export interface FakeProviderOptions {
   answers?: readonly (FakeAnswer | FakeFault)[] | ((seen: SeenRequest) => FakeAnswer | FakeFault);
   /** What servers of chat completions list; `my-model` when absent. Reading the list is not among {@link FakeProvider.requests}. */
   models?: readonly string[];
+  /** Counts the input by its bytes, and what of it was seen before as the vendor's prompt cache does. */
+  promptCache?: boolean;
   /** A free port of loopback when absent. */
   listen?: { host: string; port: number };
 }
@@ -84,6 +88,7 @@ export async function startFakeProvider(options: FakeProviderOptions): Promise<F
   const given: FakeUsage[] = [];
   const waiting: { count: number; resolve: () => void }[] = [];
   let connections = 0;
+  const cache = options.promptCache === true ? new PromptCache() : undefined;
   const server = createServer((incoming, outgoing) => {
     const pieces: Buffer[] = [];
     incoming.on('data', (piece: Buffer) => pieces.push(piece));
@@ -95,7 +100,7 @@ export async function startFakeProvider(options: FakeProviderOptions): Promise<F
       requests.push(seen);
       outgoing.on('close', () => (seen.gone = !outgoing.writableFinished));
       for (const { count, resolve } of waiting) if (requests.length >= count) resolve();
-      serve({ seen, outgoing, answer, key: options.key, given, number: requests.length });
+      serve({ seen, outgoing, answer, key: options.key, given, number: requests.length, cache });
     });
   });
   server.on('connection', () => (connections += 1));
@@ -156,9 +161,10 @@ interface Serving {
   key: string;
   given: FakeUsage[];
   number: number;
+  cache: PromptCache | undefined;
 }
 
-function serve({ seen, outgoing, answer, key, given, number }: Serving): void {
+function serve({ seen, outgoing, answer, key, given, number, cache }: Serving): void {
   const json = (status: number, body: unknown, headers: Record<string, string> = {}) =>
     outgoing.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(body));
   if (!hasKey(seen, key)) return void json(401, errorOf(seen.vendor, 401, `invalid key ${shownKey(seen)}`));
@@ -171,7 +177,11 @@ function serve({ seen, outgoing, answer, key, given, number }: Serving): void {
     return void json(fault.status, errorOf(seen.vendor, fault.status, fault.message ?? 'not now'), headers);
   }
   const said: FakeAnswer = 'fault' in answer ? { text: 'Hello.' } : answer;
-  const usage = said.usage ?? { input: 10, output: 5 };
+  const counted = cache?.count(seen.body, seen.vendor);
+  if (cache !== undefined && counted === undefined) {
+    return void json(400, errorOf(seen.vendor, 400, 'a maximum of 4 blocks with cache_control may be provided'));
+  }
+  const usage = { ...(said.usage ?? { input: 10, output: 5 }), ...counted };
   const pieces = render(seen, said, fault?.fault === 'no-usage' ? undefined : usage, number);
   const type = seen.streamed ? 'text/event-stream' : 'application/json';
   if (fault?.fault === 'empty') return void outgoing.writeHead(200, { 'content-type': type }).end();
@@ -241,10 +251,10 @@ const sse = (data: unknown, event?: string) =>
 
 function anthropicUsage(usage: FakeUsage | undefined): object | undefined {
   if (usage === undefined) return undefined;
-  const cached = usage.cached ?? 0;
+  const { cached = 0, written = 0 } = usage;
   return {
-    input_tokens: usage.input - cached,
-    cache_creation_input_tokens: 0,
+    input_tokens: usage.input - cached - written,
+    cache_creation_input_tokens: written,
     cache_read_input_tokens: cached,
     output_tokens: usage.output,
   };

@@ -115,6 +115,8 @@ export const RunUsage = z
   .object({
     steps: z.int().min(0).describe('Model calls that were answered.'),
     inputTokens: z.int().min(0).describe('Input tokens as counted by the gateway.'),
+    cacheReadTokens: z.int().min(0).optional().describe('Input tokens that the provider read from its prompt cache.'),
+    cacheWriteTokens: z.int().min(0).optional().describe('Input tokens that the provider put into its prompt cache.'),
     outputTokens: z.int().min(0).describe('Output tokens as counted by the gateway.'),
     totalTokens: z.int().min(0).describe('Sum of input and output tokens.'),
     costUsd: z
@@ -288,6 +290,13 @@ export const AgentRuns = defineResource({
     { name: 'Cost', jsonPath: '.status.usage.costUsd', type: 'string', description: 'Known cost in US dollars.' },
     { name: 'Duration', jsonPath: '.status.duration', type: 'string', description: 'From acceptance to end.' },
     AGE_COLUMN,
+    {
+      name: 'Cached',
+      jsonPath: '.status.usage.cacheReadTokens',
+      type: 'integer',
+      description: "Input tokens from the provider's prompt cache.",
+      priority: 1,
+    },
     {
       name: 'Session',
       jsonPath: '.spec.sessionId',

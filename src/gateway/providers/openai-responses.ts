@@ -83,6 +83,7 @@ const Body = z.strictObject({
   reasoning: z.unknown().optional(),
   text: z.unknown().optional(),
   truncation: Text.optional(),
+  prompt_cache_key: Text.optional(),
   stream: z.boolean().optional(),
 });
 

@@ -183,8 +183,7 @@ function notPassed(provider: string, error: z.ZodError): GatewayError {
 }
 
 function usageOf({ price }: Target, counts: TokenCounts): CallUsage {
-  const { inputTokens, outputTokens } = counts;
-  return { inputTokens, outputTokens, costMicroUsd: costOf(price, counts) };
+  return { ...counts, costMicroUsd: costOf(price, counts) };
 }
 
 async function passWhole(

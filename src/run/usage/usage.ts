@@ -6,6 +6,9 @@ import type { RunUsage } from '../../api/v1alpha1/agent-run.js';
 /** One model call. */
 export interface CallUsage {
   inputTokens: number;
+  /** Of the input: read from the vendor's cache, and put there. */
+  cacheReadTokens?: number;
+  cacheWriteTokens?: number;
   outputTokens: number;
   /** Undefined when the price is unknown. */
   costMicroUsd: number | undefined;
@@ -30,10 +33,18 @@ export function addCall(usage: RunUsage, call: CallUsage): RunUsage {
   return {
     steps: usage.steps + (call.unanswered === true ? 0 : 1),
     inputTokens,
+    ...counted('cacheReadTokens', usage, call),
+    ...counted('cacheWriteTokens', usage, call),
     outputTokens,
     totalTokens: sumOf(inputTokens, outputTokens),
     ...(known === undefined || call.costMicroUsd === undefined
       ? {}
       : { costUsd: formatMicroUsd(sumOf(known, call.costMicroUsd)) }),
   };
+}
+
+/** Absent where no vendor ever said so. */
+function counted(field: 'cacheReadTokens' | 'cacheWriteTokens', usage: RunUsage, call: CallUsage): Partial<RunUsage> {
+  const sum = sumOf(usage[field] ?? 0, call[field] ?? 0);
+  return sum === 0 ? {} : { [field]: sum };
 }
