@@ -54,8 +54,10 @@ function simulate({ weights, maxRunning, seed }: Simulation) {
       const run = runs.get(key) as QueuedRun;
       started.push(run);
       working.push(key);
-      // Its pod has a node at once.
-      queue.update(key, { ...run, working: true });
+    }
+    for (const key of working) {
+      // Some pods have their nodes at once, others later.
+      if (random() < 0.5) queue.update(key, { ...(runs.get(key) as QueuedRun), working: true });
     }
     const ends = working.filter(() => random() < 0.3);
     working = working.filter((key) => !ends.includes(key));

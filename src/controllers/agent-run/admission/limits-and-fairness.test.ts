@@ -151,6 +151,22 @@ describe('admission', () => {
     expect(of('a', { running: 9, placing: PLACING_BY_WEIGHT })).toBe(0);
   });
 
+  it('gives a Box in its next turn what its pods without a node kept it from taking', () => {
+    const queue = (name: string) =>
+      agent(
+        'x',
+        [0, 1, 2, 3, 4, 5].map((i) => `${name}/x/${name}${i}@${i}`),
+      );
+    const next = (placing: number, turn: AdmissionInput['turn']) => {
+      const boxes = [box('a', [queue('a')], { placing, running: placing, weight: 2 }), box('b', [queue('b')])];
+      return admit({ running: 0, maxRunning: 4, reserved: 0, boxes, busySessions: new Set(), turn });
+    };
+    const { admitted: first, turn } = next(2 * PLACING_BY_WEIGHT - 1, undefined);
+    expect(first.map(({ key }) => key)).toEqual(['bw-a/a0', 'bw-b/b0', 'bw-b/b1', 'bw-b/b2']);
+    const { admitted: second } = next(0, turn);
+    expect(second.map(({ key }) => key)).toEqual(['bw-a/a0', 'bw-a/a1', 'bw-a/a2', 'bw-b/b0']);
+  });
+
   it('keeps the last places for Boxes in which nothing works, who pay for them in their turns', () => {
     const queue = (name: string) =>
       agent(

@@ -74,7 +74,7 @@ export interface AdmissionInput {
 export interface Turn {
   box: string;
   credit: number;
-  /** Reserved places that Boxes took, to be paid for in their turns. */
+  /** Reserved places that Boxes took, to be paid for in their turns; negative: what is left of a turn, to be had in the next. */
   owed?: ReadonlyMap<string, number>;
 }
 
@@ -129,7 +129,9 @@ class Round {
     for (; credit > 0 && this.#hasPlace(); credit -= 1) {
       if (!this.#take(cursor)) {
         if (this.#turn?.box === name) this.#turn = { box: name, credit: 0 };
-        this.#owed.delete(name);
+        // Pods that have no node yet cost it no more than a moment, and not its turn.
+        if (cursor.isPlacing) this.#owed.set(name, -Math.min(credit, cursor.weight));
+        else this.#owed.delete(name);
         return false;
       }
       this.#turn = { box: name, credit: credit - 1 };
@@ -201,13 +203,18 @@ class BoxCursor {
     return this.box.weight;
   }
 
+  /** Whether it has as many pods without a node as it may have. */
+  get isPlacing(): boolean {
+    return isPlacingEnough({ placing: this.#placing, weight: this.box.weight });
+  }
+
   get works(): boolean {
     return this.#running > 0;
   }
 
   next(): WaitingRun | undefined {
     if (this.box.gate !== undefined || this.#running >= this.box.maxRunning) return undefined;
-    if (isPlacingEnough({ placing: this.#placing, weight: this.box.weight })) return undefined;
+    if (this.isPlacing) return undefined;
     let best: { run: WaitingRun; agent: { running: number; position: number } } | undefined;
     for (const agent of this.#agents) {
       const run = this.#head(agent);
