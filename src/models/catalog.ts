@@ -113,6 +113,27 @@ const ROWS: Readonly<Record<KnownModel['provider'], readonly Row[]>> = {
   ],
 };
 
+/** The most output tokens that all models of a provider take, thoughts with them; a model that takes less stands beside it. */
+const OUTPUT_LIMITS: Readonly<Record<KnownModel['provider'], number>> = {
+  anthropic: 64_000,
+  openai: 128_000,
+  google: 65_536,
+  mistral: 32_768,
+  xai: 64_000,
+  deepseek: 64_000,
+};
+const SMALLER_OUTPUT_LIMITS: Readonly<Record<string, number>> = {
+  'gpt-4.1': 32_768,
+  'gpt-4.1-mini': 32_768,
+  'deepseek-chat': 8_192,
+};
+
+/** The output limit that calls of a model are sent with when nobody chose a smaller one: the SDKs send the largest, or none. */
+export function outputLimitOf(provider: KnownModel['provider'], model: string): number {
+  const smaller = Object.entries(SMALLER_OUTPUT_LIMITS).find(([name]) => name === model || isDatedName(name, model));
+  return smaller?.[1] ?? OUTPUT_LIMITS[provider];
+}
+
 /** Every known model, by provider, the default of each first. */
 export const KNOWN_MODELS: readonly KnownModel[] = Object.entries(ROWS).flatMap(([provider, rows]) =>
   rows.map(([model, contextWindow, inputUsd, outputUsd, cacheReadUsd, cacheWriteUsd]) => ({

@@ -24,6 +24,9 @@ export const PROTOCOL_VERSION = 1;
 /** Events of one report; a runner holds 64 and a few. */
 const MAX_REPORT_EVENTS = 1000;
 
+/** Header of a model's answer: what people should know of how it came, percent-encoded. It goes into the transcript. */
+export const MODEL_NOTICE_HEADER = 'boxwright-notice';
+
 /** Path of one call. */
 export function runPath(namespace: string, run: string, call: 'claim' | 'events' | 'tool' | 'finish'): string {
   return `/internal/v1/runs/${namespace}/${run}/${call}`;

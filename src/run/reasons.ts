@@ -70,6 +70,11 @@ export type QueueReason = keyof typeof QUEUE_REASONS;
 /** Why a run ended, or `Working` while it is executed. */
 export const RUN_REASONS = {
   Working: { cause: 'A pod executes the run.', nextStep: 'None.' },
+  WaitingForModel: {
+    cause: 'The provider of the model is overloaded, does not answer, or broke its answer off.',
+    nextStep:
+      'None: the call is tried again by itself for bounds.modelCallSeconds of the Box. Read status.message; check the provider when it lasts.',
+  },
   Starting: {
     cause: 'The Job exists; its pod has not claimed the run yet.',
     nextStep: 'None; every stage has a deadline.',

@@ -25,6 +25,8 @@ export interface Work {
   usage: RunUsage;
   /** A model call that is not answered yet. */
   openCall?: OpenCall | undefined;
+  /** The model call waits to be tried again: why, and since when it is made, RFC 3339. */
+  waiting?: { message: string; since: string } | undefined;
   /** Absent when nothing was stored since the ownership began. */
   transcript?: Transcript | undefined;
 }
@@ -124,6 +126,7 @@ function afterItsEnd(run: AgentRun, event: StatusEvent): RunStatus | undefined {
 
 const ADMITTED: ConditionInput = { type: 'Queued', status: 'False', reason: 'Admitted', message: '' };
 const STARTED: ConditionInput = { type: 'Started', status: 'True', reason: 'Claimed', message: '' };
+const WAITING = { type: 'Started', status: 'True', reason: 'WaitingForModel' } as const;
 const CANCELLING: ConditionInput = { type: 'Cancelling', status: 'True', reason: 'CancelRequested', message: '' };
 const NOT_ARCHIVED = { type: 'Archived', status: 'False', reason: 'ArchiveUnavailable' } as const;
 
@@ -148,7 +151,10 @@ function derive(conditions: readonly Condition[]): Pick<RunStatus, 'phase' | 're
   const ended = findCondition(conditions, 'Finished');
   if (ended?.status === 'True') return { phase: phaseOf(ended.reason), reason: ended.reason, message: ended.message };
   const started = findCondition(conditions, 'Started');
-  if (started?.status === 'True') return { phase: 'running', reason: 'Working', message: started.message };
+  if (started?.status === 'True') {
+    const reason = started.reason === WAITING.reason ? WAITING.reason : 'Working';
+    return { phase: 'running', reason, message: started.message };
+  }
   const waits = findCondition(conditions, 'Queued');
   if (waits?.status === 'True') return { phase: 'running', reason: waits.reason, message: waits.message };
   return { phase: 'running', reason: 'Starting', message: '' };
@@ -177,15 +183,22 @@ function takenOver(run: AgentRun, { from, by }: EventOf<'taken-over'>): RunStatu
 }
 
 /** What an owner knows counts only as long as it is the owner. A call in flight stands in the status until it is counted. */
-function withWork(run: AgentRun, { fencingToken, usage, openCall, transcript }: Work): RunStatus | undefined {
+function withWork(run: AgentRun, { fencingToken, usage, openCall, waiting, transcript }: Work): RunStatus | undefined {
   if (run.status?.claim?.epoch !== fencingToken) return undefined;
-  const { openCall: _counted, ...rest } = run.status;
+  const { openCall: _counted, ...rest } = withWaiting(run, waiting) ?? run.status;
   return {
     ...rest,
     usage,
     ...(openCall === undefined ? {} : { openCall }),
     ...(transcript === undefined ? {} : { transcript }),
   };
+}
+
+/** Whether it works or waits for its model; undefined when the status says so already. */
+function withWaiting(run: AgentRun, waiting: Work['waiting']): RunStatus | undefined {
+  const waited = findCondition(run.status?.conditions, 'Started')?.reason === WAITING.reason;
+  if (waiting !== undefined) return withCondition(run, { ...WAITING, message: waiting.message }, waiting.since);
+  return waited ? withCondition(run, STARTED, run.status?.claim?.at ?? '') : undefined;
 }
 
 /** A return makes earlier grants void, and a wish waits for a new answer. */

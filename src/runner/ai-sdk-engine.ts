@@ -1,6 +1,7 @@
 /** The only file that knows the AI SDK: our {@link Engine} on `generateText`; model-provider.ts makes its models. */
 import { APICallError, generateText, jsonSchema, tool, ToolChoiceViolationError } from 'ai';
 import type { ContentPart, LanguageModelUsage, ModelMessage, ToolSet } from 'ai';
+import { MODEL_NOTICE_HEADER } from '../protocol/run.js';
 import type {
   Engine,
   EngineHooks,
@@ -114,7 +115,7 @@ interface StepEnd {
   text: string;
   finishReason: string;
   usage: Pick<LanguageModelUsage, 'inputTokens' | 'inputTokenDetails' | 'outputTokens'>;
-  response: { messages: readonly ModelMessage[] };
+  response: { messages: readonly ModelMessage[]; headers?: Readonly<Record<string, string>> | undefined };
   content: readonly (
     | { type: 'tool-error'; toolCallId: string; toolName: string; input: unknown; error: unknown }
     | { type: Exclude<ContentPart<ToolSet>['type'], 'tool-error'> }
@@ -176,6 +177,8 @@ class Loop {
 
   async onStepEnd(step: StepEnd): Promise<void> {
     this.steps += 1;
+    const notice = step.response.headers?.[MODEL_NOTICE_HEADER];
+    if (notice !== undefined) await this.#hooks.onWarning(decodeURIComponent(notice));
     this.#inputTokens = step.usage.inputTokens;
     this.hear(step.text);
     await this.#recordRefusedCalls(step);

@@ -8,7 +8,7 @@ import { Agent as HttpAgent, request as httpRequest } from 'node:http';
 import type { IncomingMessage } from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import { readText } from '../net/capped-body.js';
-import { Misdirected } from '../protocol/run.js';
+import { Misdirected, MODEL_NOTICE_HEADER } from '../protocol/run.js';
 import type { Clock } from '../runtime/clock.js';
 import { sleep } from '../runtime/clock.js';
 import { errorKind } from './log.js';
@@ -64,6 +64,8 @@ export interface GatewayReply {
   contentType: string;
   /** `Mcp-Session-Id`. */
   mcpSession?: string | undefined;
+  /** {@link MODEL_NOTICE_HEADER}. */
+  notice?: string | undefined;
   body: string;
 }
 
@@ -235,6 +237,7 @@ async function collect(incoming: IncomingMessage): Promise<NonNullable<Attempt['
     status: incoming.statusCode ?? 0,
     contentType: incoming.headers['content-type'] ?? '',
     mcpSession: [incoming.headers['mcp-session-id']].flat()[0],
+    notice: [incoming.headers[MODEL_NOTICE_HEADER]].flat()[0],
     retryAfter: incoming.headers['retry-after'],
     body,
   };

@@ -1,5 +1,13 @@
 /** The protocol of src/protocol/run.ts as typed calls, with what each status means to a runner. */
-import { ClaimAnswer, EventsAnswer, FinishAnswer, PROTOCOL_VERSION, ToolAnswer, runPath } from '../protocol/run.js';
+import {
+  ClaimAnswer,
+  EventsAnswer,
+  FinishAnswer,
+  MODEL_NOTICE_HEADER,
+  PROTOCOL_VERSION,
+  ToolAnswer,
+  runPath,
+} from '../protocol/run.js';
 import type { ClaimRequest, EventsRequest, FinishRequest, RunEvent, ToolRequest } from '../protocol/run.js';
 import type { Clock } from '../runtime/clock.js';
 import { parseJson } from './gateway-client.js';
@@ -7,8 +15,8 @@ import type { GatewayClient, GatewayReply } from './gateway-client.js';
 
 /** One attempt of a report; an attempt that hangs must not use up the heartbeat bound of 90 s. */
 const REPORT_ATTEMPT_MS = 15_000;
-/** One model call with all its attempts. */
-const MODEL_CALL_MS = 600_000;
+/** One model call with all its attempts: above the largest bound of a Box, which the gateway keeps. */
+const MODEL_CALL_MS = 3_900_000;
 /** One message to an MCP server, above the gateway's own bound; and how long a gateway is looked for. */
 const MCP_MESSAGE_MS = 100_000;
 const MCP_GIVE_UP_MS = 30_000;
@@ -126,7 +134,8 @@ async function modelFetch(
     attemptMs: MODEL_CALL_MS,
     retryOn: MODEL_RETRIES,
   });
-  return new Response(reply.body, { status: reply.status, headers: { 'content-type': reply.contentType } });
+  const notice = reply.notice === undefined ? {} : { [MODEL_NOTICE_HEADER]: reply.notice };
+  return new Response(reply.body, { status: reply.status, headers: { 'content-type': reply.contentType, ...notice } });
 }
 
 async function mcpFetch(

@@ -5,6 +5,7 @@
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { Arrivals } from './arrivals.js';
 import { PromptCache } from './prompt-cache.js';
 
 export const FAKE_VENDORS = ['anthropic', 'openai', 'google', 'mistral', 'xai', 'deepseek', 'local'] as const;
@@ -26,10 +27,14 @@ export interface FakeAnswer {
   usage?: FakeUsage;
 }
 
-/** What goes wrong instead of an answer. `cut` ends the connection in the middle of the answer. */
+/**
+ * What goes wrong instead of an answer. `cut` ends the connection and `overloaded` the stream in the middle of an answer, after
+ * the text of `said`; `stall` says no more. `html` is the page of a proxy, with status 200.
+ */
 export type FakeFault =
-  | { fault: 'status'; status: number; message?: string; retryAfter?: string }
-  | { fault: 'cut' | 'invalid-json' | 'empty' | 'no-usage' | 'hang' | 'reset' };
+  | { fault: 'status'; status: number; message?: string; retryAfter?: string; code?: string }
+  | { fault: 'cut' | 'overloaded' | 'stall'; said?: FakeAnswer }
+  | { fault: 'html' | 'invalid-json' | 'empty' | 'no-usage' | 'hang' | 'reset' };
 
 export interface SeenRequest {
   vendor: FakeProviderName;
@@ -51,6 +56,8 @@ export interface FakeProvider {
   requests: SeenRequest[];
   /** What all whole answers said they used. */
   given: FakeUsage[];
+  /** What the vendor would charge: whole answers, and of those that broke off what was read and written. */
+  spent: FakeUsage[];
   /** Connections that were ever opened. */
   readonly connections: number;
   /** Resolves when so many requests have come. */
@@ -84,9 +91,10 @@ export const BASE_PATHS: Record<FakeProviderName, string> = {
 const CHAT: readonly FakeProviderName[] = ['mistral', 'deepseek', 'local'];
 
 export async function startFakeProvider(options: FakeProviderOptions): Promise<FakeProvider> {
-  const requests: SeenRequest[] = [];
+  const arrivals = new Arrivals<SeenRequest>();
+  const requests = arrivals.all;
   const given: FakeUsage[] = [];
-  const waiting: { count: number; resolve: () => void }[] = [];
+  const spent: FakeUsage[] = [];
   let connections = 0;
   const cache = options.promptCache === true ? new PromptCache() : undefined;
   const server = createServer((incoming, outgoing) => {
@@ -97,10 +105,9 @@ export async function startFakeProvider(options: FakeProviderOptions): Promise<F
       if (incoming.method === 'GET') return list({ incoming, outgoing, key, models });
       const seen = seenOf(incoming, Buffer.concat(pieces).toString('utf8'));
       const answer = typeof answers === 'function' ? answers(seen) : (answers[requests.length] ?? { text: 'Hello.' });
-      requests.push(seen);
       outgoing.on('close', () => (seen.gone = !outgoing.writableFinished));
-      for (const { count, resolve } of waiting) if (requests.length >= count) resolve();
-      serve({ seen, outgoing, answer, key: options.key, given, number: requests.length, cache });
+      arrivals.add(seen);
+      serve({ seen, outgoing, answer, key: options.key, given, spent, number: requests.length, cache });
     });
   });
   server.on('connection', () => (connections += 1));
@@ -111,14 +118,11 @@ export async function startFakeProvider(options: FakeProviderOptions): Promise<F
     baseUrl: (vendor) => origin + BASE_PATHS[vendor],
     requests,
     given,
+    spent,
     get connections() {
       return connections;
     },
-    received: (count) =>
-      new Promise((resolve) => {
-        if (requests.length >= count) resolve();
-        else waiting.push({ count, resolve });
-      }),
+    received: (count) => arrivals.received(count),
     close: () =>
       new Promise((resolve) => {
         server.close(() => resolve());
@@ -160,11 +164,13 @@ interface Serving {
   answer: FakeAnswer | FakeFault;
   key: string;
   given: FakeUsage[];
+  spent: FakeUsage[];
   number: number;
   cache: PromptCache | undefined;
 }
 
-function serve({ seen, outgoing, answer, key, given, number, cache }: Serving): void {
+function serve(serving: Serving): void {
+  const { seen, outgoing, answer, key, given, spent, number, cache } = serving;
   const json = (status: number, body: unknown, headers: Record<string, string> = {}) =>
     outgoing.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(body));
   if (!hasKey(seen, key)) return void json(401, errorOf(seen.vendor, 401, `invalid key ${shownKey(seen)}`));
@@ -174,7 +180,18 @@ function serve({ seen, outgoing, answer, key, given, number, cache }: Serving): 
   if (fault?.fault === 'reset') return void outgoing.destroy();
   if (fault?.fault === 'status') {
     const headers: Record<string, string> = fault.retryAfter === undefined ? {} : { 'retry-after': fault.retryAfter };
-    return void json(fault.status, errorOf(seen.vendor, fault.status, fault.message ?? 'not now'), headers);
+    const code = fault.code === undefined ? {} : { code: fault.code };
+    return void json(
+      fault.status,
+      { ...errorOf(seen.vendor, fault.status, fault.message ?? 'not now'), ...code },
+      headers,
+    );
+  }
+  if (fault?.fault === 'html') {
+    return void outgoing.writeHead(200, { 'content-type': 'text/html' }).end('<html><body>Bad gateway</body></html>');
+  }
+  if (fault?.fault === 'cut' || fault?.fault === 'overloaded' || fault?.fault === 'stall') {
+    return breakOff(serving, fault);
   }
   const said: FakeAnswer = 'fault' in answer ? { text: 'Hello.' } : answer;
   const counted = cache?.count(seen.body, seen.vendor);
@@ -189,15 +206,37 @@ function serve({ seen, outgoing, answer, key, given, number, cache }: Serving): 
     return void outgoing.writeHead(200, { 'content-type': type }).end(seen.streamed ? 'data: {"a":\n\n' : '{"a":');
   }
   outgoing.writeHead(200, { 'content-type': type });
-  if (fault?.fault === 'cut') {
-    const half = seen.streamed ? (pieces[0] ?? '') : pieces.join('').slice(0, 20);
-    return void outgoing.write(half, () => outgoing.destroy());
-  }
   for (const piece of pieces) outgoing.write(piece);
   outgoing.end();
   given.push(usage);
+  spent.push(usage);
   seen.given = usage;
 }
+
+/** The beginning of an answer, which is charged, and then its end that is none. */
+function breakOff({ seen, outgoing, spent, number }: Serving, { fault, said = {} }: Breaking): void {
+  const usage = said.usage ?? { input: 10, output: 0 };
+  const pieces = render(seen, { text: '', ...said }, usage, number);
+  // The events before the text of the answer.
+  const before = CHAT.includes(seen.vendor) || seen.vendor === 'google' ? 1 : 2;
+  const begun = seen.streamed ? pieces.slice(0, before + 1).join('') : pieces.join('').slice(0, 20);
+  outgoing.writeHead(200, { 'content-type': seen.streamed ? 'text/event-stream' : 'application/json' });
+  spent.push(usage);
+  if (fault === 'stall') return void outgoing.write(begun);
+  if (fault === 'cut') return void outgoing.write(begun, () => outgoing.destroy());
+  outgoing.end(begun + sse(streamErrorOf(seen.vendor), 'error'));
+}
+
+/** How each vendor says in the middle of a stream that it cannot go on. */
+function streamErrorOf(vendor: FakeProviderName): object {
+  const message = 'Overloaded';
+  if (vendor === 'anthropic') return { type: 'error', error: { type: 'overloaded_error', message } };
+  if (vendor === 'google') return { error: { code: 503, message, status: 'UNAVAILABLE' } };
+  if (CHAT.includes(vendor)) return { error: { message, type: 'server_error', code: 503 } };
+  return { type: 'error', code: 'server_error', message, param: null };
+}
+
+type Breaking = Extract<FakeFault, { said?: FakeAnswer }>;
 
 function shownKey({ headers }: SeenRequest): string {
   return (headers.authorization ?? String(headers['x-api-key'] ?? headers['x-goog-api-key'] ?? '')).replace(
@@ -401,7 +440,11 @@ function googleStream(said: FakeAnswer, usage: FakeUsage | undefined): string[] 
     candidates: [{ content: { role: 'model', parts: [{ text: '' }] }, index: 0 }],
     ...(usage === undefined ? {} : { usageMetadata: { promptTokenCount: usage.input, totalTokenCount: usage.input } }),
   };
-  return [first, googleAnswer(said, usage)].map((event) => sse(event));
+  const { text, ...rest } = said;
+  const written = {
+    candidates: [{ content: { role: 'model', parts: text === undefined ? [] : [{ text }] }, index: 0 }],
+  };
+  return [first, written, googleAnswer(rest, usage)].map((event) => sse(event));
 }
 
 function chatUsage({ vendor }: SeenRequest, usage: FakeUsage): object {

@@ -1,6 +1,7 @@
 /** A small OpenAI-compatible server on loopback that answers as a test says, and remembers what it was asked. */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { Arrivals } from './arrivals.js';
 
 export interface ChatRequest {
   path: string;
@@ -30,15 +31,14 @@ export interface OpenAiServer {
 
 /** Answers the requests one after another; asked more often, it answers 500. */
 export async function startOpenAiServer(answers: readonly ChatAnswer[]): Promise<OpenAiServer> {
-  const requests: ChatRequest[] = [];
-  const waiting: { count: number; resolve: () => void }[] = [];
+  const arrivals = new Arrivals<ChatRequest>();
+  const requests = arrivals.all;
   const server = createServer((incoming, outgoing) => {
     const chunks: Buffer[] = [];
     incoming.on('data', (chunk: Buffer) => chunks.push(chunk));
     incoming.on('end', () => {
       const body = JSON.parse(Buffer.concat(chunks).toString('utf8')) as ChatRequest['body'];
-      requests.push({ path: incoming.url ?? '', authorization: incoming.headers.authorization, body });
-      for (const { count, resolve } of waiting) if (requests.length >= count) resolve();
+      arrivals.add({ path: incoming.url ?? '', authorization: incoming.headers.authorization, body });
       const answer = answers[requests.length - 1] ?? { status: 500, body: 'no answer is left' };
       if (answer === 'hang') return;
       const reply = renderAnswer(answer, body.model, requests.length);
@@ -49,11 +49,7 @@ export async function startOpenAiServer(answers: readonly ChatAnswer[]): Promise
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     requests,
-    received: (count) =>
-      new Promise((resolve) => {
-        if (requests.length >= count) resolve();
-        else waiting.push({ count, resolve });
-      }),
+    received: (count) => arrivals.received(count),
     close: () =>
       new Promise((resolve) => {
         server.close(() => resolve());

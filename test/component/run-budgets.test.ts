@@ -33,10 +33,10 @@ let world: GatewayWorld;
 beforeEach(async () => {
   vendor = await startFakeProvider({
     key: KEY,
-    // As many tokens as it has bytes to read and may write: nothing can cost more.
+    // Four bytes are a token, and all that it may write is written.
     answers: ({ body }) => ({
       text: 'More.',
-      usage: { input: Buffer.byteLength(JSON.stringify(body)), output: Number(body['max_tokens']) },
+      usage: { input: Math.ceil(Buffer.byteLength(JSON.stringify(body)) / 4), output: Number(body['max_tokens']) },
     }),
   });
   world = new GatewayWorld({

@@ -80,7 +80,7 @@ describe('a runner that is lost', () => {
     await expectOnePod('in-a-tool');
   });
 
-  test('killed in the middle of a model call: the call is charged once, as much as it may have cost', async () => {
+  test('killed in the middle of a model call: the call is charged once, with what was read', async () => {
     await vendors.script('in-a-call', { fault: 'hang' });
     await createRun(tenant, 'worker', 'Go. [case:in-a-call]', 'in-a-call');
     const run = await claimed(tenant, 'in-a-call');
@@ -92,7 +92,8 @@ describe('a runner that is lost', () => {
     expect(over.status).toMatchObject({ phase: 'error', reason: 'RunnerFailed' });
     const { status } = await settled(tenant, 'in-a-call');
     expect(status?.openCall).toBeUndefined();
-    expect(status?.usage).toMatchObject({ steps: 0, outputTokens: 128_000 });
+    expect(status?.usage).toMatchObject({ steps: 0, outputTokens: 0 });
+    expect(status?.usage?.inputTokens).toBeGreaterThan(500);
     const [request, ...more] = await vendors.seen('in-a-call');
     expect(request).toMatchObject({ gone: true });
     expect(more).toEqual([]);

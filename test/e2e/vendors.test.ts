@@ -24,7 +24,7 @@ type Model = (typeof MODELS)[number];
 const PATHS: Record<Model['provider'], string> = {
   anthropic: '/anthropic/v1/messages',
   openai: '/openai/v1/responses',
-  google: '/google/v1beta/models/gemini-3.5-flash:generateContent',
+  google: '/google/v1beta/models/gemini-3.5-flash:streamGenerateContent?alt=sse',
   mistral: '/mistral/v1/chat/completions',
   xai: '/xai/v1/responses',
   deepseek: '/deepseek/v1/chat/completions',
@@ -159,7 +159,7 @@ describe('models of vendors', () => {
     expect(JSON.stringify(run.toolCalls?.[0]?.result)).not.toContain('sk-vendor-');
   });
 
-  test('streamed answers go through the gateway and are counted with the whole ones; cancelling keeps the sum', async () => {
+  test('answers that the caller streams go through the gateway and are counted with the others; cancelling keeps the sum', async () => {
     const first = { input: 700, output: 40 };
     const streamed = { input: 100, output: 20 };
     const name = ({ provider }: Model) => `streamed-${provider}`;
@@ -200,7 +200,7 @@ describe('models of vendors', () => {
     for (const one of MODELS) {
       const run = await settled(tenant, name(one));
       expect(run.status).toMatchObject({ phase: 'cancelled', reason: 'Cancelled' });
-      expect((await vendors.seen(name(one))).map((seen) => seen.streamed)).toEqual([false, true]);
+      expect((await vendors.seen(name(one))).map((seen) => seen.streamed)).toEqual([true, true]);
       expect(run.status?.usage).toEqual(usageOf(one.provider, [first, streamed]));
     }
   });

@@ -154,11 +154,11 @@ export type RunPending = z.output<typeof RunPending>;
 /** Written while a model call takes long; gone when it is counted. */
 export const OpenCall = z
   .object({
-    inputTokens: z.int().min(0).describe('The most input tokens that it can use.'),
-    outputTokens: z.int().min(0).describe('The most output tokens that it can use.'),
-    costUsd: z.string().max(24).optional().describe('Cost in US dollars at most; absent when the price is unknown.'),
+    inputTokens: z.int().min(0).describe('Input tokens, as told or estimated.'),
+    outputTokens: z.int().min(0).describe('Output tokens so far, as told or estimated.'),
+    costUsd: z.string().max(24).optional().describe('Cost in US dollars so far; absent when the price is unknown.'),
   })
-  .describe('What the model call in flight may use; it is charged when its gateway pod is lost.');
+  .describe('What the model call in flight has used by now; it is charged when its gateway pod is lost.');
 export type OpenCall = z.output<typeof OpenCall>;
 
 export const RunApprovals = z

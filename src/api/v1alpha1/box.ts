@@ -15,7 +15,11 @@ export const RunBounds = z
     imagePullSeconds: seconds(300, 3600, 'Longest time for pulling images.'),
     containerCreateSeconds: seconds(120, 3600, 'Longest time for creating containers.'),
     claimSeconds: seconds(120, 3600, 'Longest time from the start of the container to its claim of the run.'),
-    modelCallSeconds: seconds(600, 600, 'Longest call of a model with all its tries; the run then ends as ModelError.'),
+    modelCallSeconds: seconds(
+      600,
+      3600,
+      'Longest call of a model with all its tries, and the waiting between them; the run then ends as ModelError.',
+    ),
     heartbeatSeconds: seconds(90, 3600, 'Longest silence of a run.'),
     terminationSeconds: seconds(60, 600, 'Longest time for a pod to end after its outcome or cancellation.'),
   })

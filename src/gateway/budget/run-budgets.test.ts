@@ -9,7 +9,7 @@ import { RunBudgets } from './run-budgets.js';
 
 const at = '2026-01-01T00:00:00.000Z';
 const PRICE = { inputMicroUsd: 1_000_000, outputMicroUsd: 1_000_000 };
-const ASK = { inputTokens: 1_000, outputTokens: 2_000, leastOutputTokens: 500, price: PRICE };
+const ASK = { inputTokens: 1_000, outputTokens: 2_000, mostOutputTokens: 2_000, leastOutputTokens: 500, price: PRICE };
 const NEVER = new AbortController().signal;
 
 /** A store that holds one run; `fails` loses the answers of writes, `lost` the writes as well. */
@@ -119,5 +119,13 @@ test.each([true, false])(
 test('without a budget there is nothing to give back', async () => {
   const { state, served, budgets } = setUp(undefined);
   await budgets.returnUnused(served);
+  expect(state.writes).toBe(0);
+});
+
+test('a call may write as much as there is room for, and asks for more only when little is left', async () => {
+  const { state, served, budgets } = setUp({ at, granted: { tokens: 50_000 } });
+
+  expect(await budgets.admit(served, { ...ASK, mostOutputTokens: 64_000 }, NEVER)).toBe(46_000);
+  expect(await budgets.admit(served, { ...ASK, mostOutputTokens: 40_000 }, NEVER)).toBe(40_000);
   expect(state.writes).toBe(0);
 });

@@ -18,10 +18,12 @@ const LOOK_MS = 250;
 
 /** What a call may use at most. */
 export interface Ask {
-  /** No token is shorter than a byte. */
+  /** Estimated. */
   inputTokens: number;
-  /** What the call should be able to write. */
+  /** What the call should be able to write: for less room than this, more is asked for. */
   outputTokens: number;
+  /** What it may write when there is room. */
+  mostOutputTokens: number;
   /** With less it is not worth calling. */
   leastOutputTokens: number;
   price: Price | undefined;
@@ -43,10 +45,11 @@ export class RunBudgets {
     const budget = await this.#budgetOf(served);
     if (budget === undefined) return undefined;
     expectPrice(budget, served.usage, ask.price);
-    if (served.returning !== true && roomFor(budget, served.usage, ask) >= ask.outputTokens) return ask.outputTokens;
+    const room = served.returning === true ? 0 : roomFor(budget, served.usage, ask);
+    if (room >= ask.outputTokens) return Math.min(room, ask.mostOutputTokens);
     const answered = await this.#askForMore(served, wishOf(budget, served.usage, ask), signal);
-    const room = Math.min(ask.outputTokens, roomFor(answered, served.usage, ask));
-    if (room >= ask.leastOutputTokens) return room;
+    const found = roomFor(answered, served.usage, ask);
+    if (found >= ask.leastOutputTokens) return Math.min(found, ask.mostOutputTokens);
     throw exhausted(answered, served.usage);
   }
 

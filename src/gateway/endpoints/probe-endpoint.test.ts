@@ -33,7 +33,7 @@ function server(...replies: Reply[]) {
     const text = typeof reply.body === 'string' ? reply.body : JSON.stringify(reply.body);
     return Promise.resolve({ status: reply.status, contentType: '', body: Readable.from([Buffer.from(text)]) });
   };
-  return { client: { send }, requests };
+  return { client: { sendPatiently: send }, requests };
 }
 
 test('lists the models with the key, then asks the first of them for a call of a tool, as runs do', async () => {
@@ -120,7 +120,7 @@ test.each<[string, Reply[], object, string, string]>([
 test('an answer that never comes ends after two minutes; a stop ends the probe without a verdict', async () => {
   const clock = new FakeClock();
   const client = {
-    send: ({ signal }: ProviderRequest) =>
+    sendPatiently: ({ signal }: ProviderRequest) =>
       new Promise<ProviderResponse>((_resolve, reject) => {
         signal.addEventListener('abort', () => reject(new ProviderUnreachable('UND_ERR_ABORTED', true)));
       }),

@@ -15,7 +15,7 @@ const MAX_ANSWER_BYTES = 4 * 1024 * 1024;
 
 export interface ProbeDeps {
   clock: Clock;
-  client: Pick<ProviderClient, 'send'>;
+  client: Pick<ProviderClient, 'sendPatiently'>;
   /** The memory budget of all bodies of the process. */
   bodies: BodyBudget;
 }
@@ -30,13 +30,13 @@ export async function probeEndpoint(
   const bound = timeoutSignal(clock, PROBE_BOUND_MS, stopping);
   const giveUpAt = clock.monotonic() + PROBE_BOUND_MS;
   const send = async (path: string, body?: object): Promise<EndpointAnswer> => {
-    const { status, body: answer } = await client.send({
+    const request = {
       url: `${asked.baseUrl}/${path}`,
       headers,
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       signal: bound.signal,
-      giveUpAt,
-    });
+    };
+    const { status, body: answer } = await client.sendPatiently(request, giveUpAt);
     const budget = { all: bodies, address: asked.baseUrl };
     const text = await readText(answer, MAX_ANSWER_BYTES, budget).catch(() => {
       throw new ProviderUnreachable('the answer broke off', true);

@@ -5,7 +5,11 @@ import { ModelCallInFlight } from './call-in-flight.js';
 test('a call that was cut is charged once, also when its answer was on the way', () => {
   const served = { usage: NO_USAGE } as ServedRun;
   const call = new ModelCallInFlight(served);
-  call.send({ inputTokens: 10, outputTokens: 500, costMicroUsd: 30 });
+  const spent = { inputTokens: 10, outputTokens: 20, costMicroUsd: 10 };
+  call.send(() => spent);
+  // The answer goes on while it is read.
+  spent.outputTokens = 500;
+  spent.costMicroUsd = 30;
   call.abort();
   expect(call.answered({ inputTokens: 8, outputTokens: 2, costMicroUsd: 5 })).toBe(0);
   call.lost();

@@ -1,11 +1,15 @@
-/** One model call of a served run: what it may cost stands open until it is known what it did cost. Counted exactly once. */
-import type { CallInFlight, ServedRun } from '../runs/served-runs.js';
+/**
+ * One model call of a served run, with all its tries. What a try has used so far stands open until it is known; each is counted
+ * exactly once.
+ */
+import type { CallInFlight, ServedRun, Waiting } from '../runs/served-runs.js';
 import { addCall, type CallUsage } from '../../run/usage/usage.js';
 
 export class ModelCallInFlight implements CallInFlight {
   readonly #served: ServedRun;
   readonly #controller = new AbortController();
-  #open: CallUsage | undefined;
+  #spent: (() => CallUsage) | undefined;
+  #waiting: Waiting | undefined;
 
   constructor(served: ServedRun) {
     this.#served = served;
@@ -17,37 +21,53 @@ export class ModelCallInFlight implements CallInFlight {
   }
 
   get open(): CallUsage | undefined {
-    return this.#open;
+    return this.#spent?.();
   }
 
-  /** The request is about to leave: from now on it may cost up to `reservation`. */
-  send(reservation: CallUsage): void {
-    this.#open = reservation;
+  get waiting(): Waiting | undefined {
+    return this.#waiting;
+  }
+
+  /** A try is about to leave: from now on it has used what `spent` tells. */
+  send(spent: () => CallUsage): void {
+    this.#spent = spent;
+  }
+
+  /** The provider answers: nothing is waited for any more. */
+  works(): void {
+    this.#waiting = undefined;
   }
 
   /** The answer is there, and says what was used; a call that was cut is charged already. Returns the steps of the run so far. */
   answered(usage: CallUsage): number {
     if (this.signal.aborted) return this.#served.usage.steps;
-    this.#open = undefined;
+    this.#spent = undefined;
     this.#served.usage = addCall(this.#served.usage, usage);
     return this.#served.usage.steps;
   }
 
   /** Nothing was used. */
   unused(): void {
-    this.#open = undefined;
+    this.#spent = undefined;
   }
 
-  /** Nobody will know what was used: the reservation is charged. */
+  /** Nobody will know what was used: what is known of it is charged. */
   lost(): void {
-    if (this.#open === undefined) return;
-    this.#served.usage = addCall(this.#served.usage, { ...this.#open, unanswered: true });
-    this.#open = undefined;
+    const open = this.#spent?.();
+    if (open === undefined) return;
+    this.#served.usage = addCall(this.#served.usage, { ...open, unanswered: true });
+    this.#spent = undefined;
+  }
+
+  /** The next try waits, and is told until one is answered; nothing is open meanwhile. */
+  waits(waiting: Waiting): void {
+    this.#waiting = waiting;
   }
 
   /** Charges at once, so that whoever cuts the call stores what it cost. */
   abort(): void {
     this.lost();
+    this.#waiting = undefined;
     this.#controller.abort();
   }
 }

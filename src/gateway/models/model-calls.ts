@@ -18,6 +18,7 @@ import type { ServedRun } from '../runs/served-runs.js';
 import type { ModelProxy } from '../providers/proxy.js';
 import { noSuchProvider, type Targets } from '../providers/targets.js';
 import type { AnswerSink } from './answer-sink.js';
+import { CallEstimates } from './call-estimates.js';
 import { ModelCallInFlight } from './call-in-flight.js';
 import { callScripted } from './scripted-calls.js';
 import type { GatewayAgent } from '../../projections/agent.js';
@@ -101,7 +102,8 @@ export class ModelCalls {
     const model = run.status?.model ?? '';
     const target = await this.#options.targets.of(call.provider, model, box);
     const { path, body } = call;
-    const proxied = { target, path, body, model, boundSeconds: box.modelCallSeconds };
+    served.estimates ??= new CallEstimates(call.provider);
+    const proxied = { target, path, body, model, boundSeconds: box.modelCallSeconds, estimates: served.estimates };
     await this.#options.proxy.call({ ...proxied, inFlight: flight, signal, sink, admit, result });
   }
 }

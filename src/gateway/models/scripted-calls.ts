@@ -46,7 +46,8 @@ export async function callScripted({ clock, flight, signal, sink, result, ...cal
     throw new GatewayError(400, reply.result.failure, { type: 'ScriptedFailure' });
   }
   const { inputTokens, outputTokens } = reply.result.answer.usage;
-  await call.admit({ inputTokens, outputTokens, leastOutputTokens: outputTokens, price: FREE });
+  const most = { mostOutputTokens: outputTokens, leastOutputTokens: outputTokens };
+  await call.admit({ inputTokens, outputTokens, ...most, price: FREE });
   const steps = flight.answered({ inputTokens, outputTokens, costMicroUsd: 0 });
   result.value = 'answered';
   const answer = {

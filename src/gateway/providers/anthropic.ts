@@ -1,7 +1,8 @@
 /** Anthropic's Messages API (docs.anthropic.com/en/api/messages). */
 import { z } from 'zod';
 import { Amount, Text, listOf } from '../../protocol/sizes.js';
-import { countIn, limitIn, objectIn, type Dialect } from './dialect.js';
+import { messageCounts, MessageStream } from './anthropic-stream.js';
+import { limitIn, type Dialect } from './dialect.js';
 
 const cached = { cache_control: z.unknown().optional() };
 const TextBlock = z.strictObject({ type: z.literal('text'), text: Text, ...cached });
@@ -67,31 +68,7 @@ export const anthropicMessages: Dialect = {
     maxOutputTokens: limitIn(body['max_tokens']),
   }),
   limit: (body, maxOutputTokens) => ({ ...body, max_tokens: maxOutputTokens }),
-  usageOf(answer) {
-    const usage = objectIn(answer['usage']);
-    if (usage['input_tokens'] === undefined || usage['output_tokens'] === undefined) return undefined;
-    const cacheReadTokens = countIn(usage['cache_read_input_tokens']);
-    const cacheWriteTokens = countIn(usage['cache_creation_input_tokens']);
-    return {
-      // Their input_tokens are those beside the cache.
-      inputTokens: countIn(usage['input_tokens']) + cacheReadTokens + cacheWriteTokens,
-      cacheReadTokens,
-      cacheWriteTokens,
-      outputTokens: countIn(usage['output_tokens']),
-    };
-  },
-  readEvent(state, event) {
-    if (event === '[DONE]') return state;
-    const { type } = event;
-    if (type === 'message_start') {
-      const counts = this.usageOf(objectIn(event['message']));
-      return counts === undefined ? state : { ...state, counts };
-    }
-    // Its output_tokens are those of the whole message so far.
-    if (type === 'message_delta' && state.counts !== undefined) {
-      const output = countIn(objectIn(event['usage'])['output_tokens']);
-      return { ...state, counts: { ...state.counts, outputTokens: Math.max(state.counts.outputTokens, output) } };
-    }
-    return type === 'message_stop' ? { ...state, complete: true } : state;
-  },
+  usageOf: messageCounts,
+  streamed: (path, body) => ({ path, body: { ...body, stream: true } }),
+  reader: () => new MessageStream(),
 };

@@ -1,7 +1,8 @@
 /** Chat completions as OpenAI described them; Mistral, DeepSeek, vLLM, Ollama and llama-server speak it with small additions. */
 import { z } from 'zod';
 import { Amount, Text, listOf } from '../../protocol/sizes.js';
-import { countIn, limitIn, objectIn, type Dialect } from './dialect.js';
+import { completionCounts, ChatStream } from './chat-stream.js';
+import { limitIn, type Dialect, type JsonObject } from './dialect.js';
 
 const DataUrl = Text.regex(/^data:/, 'must be a data: URL');
 
@@ -84,26 +85,12 @@ export const chatCompletions: Dialect = {
     body['max_completion_tokens'] === undefined
       ? { ...body, max_tokens: maxOutputTokens }
       : { ...body, max_completion_tokens: maxOutputTokens },
-  usageOf(answer) {
-    const usage = objectIn(answer['usage']);
-    if (usage['prompt_tokens'] === undefined || usage['completion_tokens'] === undefined) return undefined;
-    return {
-      inputTokens: countIn(usage['prompt_tokens']),
-      // DeepSeek has a field of its own.
-      cacheReadTokens:
-        countIn(usage['prompt_cache_hit_tokens']) || countIn(objectIn(usage['prompt_tokens_details'])['cached_tokens']),
-      cacheWriteTokens: 0,
-      outputTokens: countIn(usage['completion_tokens']),
-    };
-  },
-  readEvent(state, event) {
-    if (event === '[DONE]') return { ...state, complete: true };
-    const counts = this.usageOf(event) ?? state.counts;
-    return { complete: state.complete, ...(counts === undefined ? {} : { counts }) };
-  },
+  usageOf: completionCounts,
+  streamed: (path, body) => ({ path, body: { ...body, stream: true } }),
+  reader: () => new ChatStream(),
 };
 
 /** The same, for servers that tell the usage of a stream only when they are asked; Mistral refuses the question. */
-export function askingForUsage(body: Readonly<Record<string, unknown>>): Record<string, unknown> {
+export function askingForUsage(body: JsonObject): Record<string, unknown> {
   return body['stream'] === true ? { ...body, stream_options: { include_usage: true } } : { ...body };
 }

@@ -5,6 +5,10 @@
 import type { z } from 'zod';
 import { parseJsonText } from '../../protocol/json-limits.js';
 import type { TokenCounts } from '../../run/usage/prices.js';
+import type { StreamReader } from './stream-reader.js';
+
+/** An object of a protocol, as it came. */
+export type JsonObject = Readonly<Record<string, unknown>>;
 
 /** What a request asks for, wherever the protocol says it. */
 export interface ModelRequest {
@@ -14,15 +18,8 @@ export interface ModelRequest {
   maxOutputTokens: number | undefined;
 }
 
-/** What the events of a streamed answer have told so far. */
-export interface StreamState {
-  counts?: TokenCounts;
-  /** The provider said that the answer ends here: the counts are final. */
-  complete: boolean;
-}
-
 /** The data of one server-sent event: its JSON, or the closing `[DONE]` of some protocols. */
-export type StreamEvent = Readonly<Record<string, unknown>> | '[DONE]';
+export type StreamEvent = JsonObject | '[DONE]';
 
 export interface Dialect {
   /** What a path below the version means; undefined = not passed. Paths that name the model or streaming say so. */
@@ -30,21 +27,24 @@ export interface Dialect {
   /** The allow-list of the body: no stored ids, hosted tools, background work or remote URLs. */
   body: z.ZodType<Record<string, unknown>>;
   /** `path` is what {@link pathOf} gave. */
-  read(body: Readonly<Record<string, unknown>>, path: { model?: string; stream?: boolean }): ModelRequest;
+  read(body: JsonObject, path: { model?: string; stream?: boolean }): ModelRequest;
   /** The body with a limit of output tokens. */
-  limit(body: Readonly<Record<string, unknown>>, maxOutputTokens: number): Record<string, unknown>;
+  limit(body: JsonObject, maxOutputTokens: number): Record<string, unknown>;
   /** What a whole answer says was used. */
-  usageOf(answer: Readonly<Record<string, unknown>>): TokenCounts | undefined;
-  readEvent(state: StreamState, event: StreamEvent): StreamState;
+  usageOf(answer: JsonObject): TokenCounts | undefined;
+  /** The same call with an answer that streams. */
+  streamed(path: string, body: JsonObject): { path: string; body: Record<string, unknown> };
+  /** Reads one answer that streams. */
+  reader(): StreamReader;
 }
 
 /** A field that is an object, else an empty one. */
-export function objectIn(value: unknown): Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : {};
+export function objectIn(value: unknown): JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as JsonObject) : {};
 }
 
 /** A text that is a JSON object, undefined for any other and for more than is read (src/protocol/json-limits.ts). */
-export function parseObject(text: string): Readonly<Record<string, unknown>> | undefined {
+export function parseObject(text: string): JsonObject | undefined {
   try {
     const parsed: unknown = parseJsonText(text);
     return typeof parsed === 'object' && parsed !== null && !Array.isArray(parsed) ? objectIn(parsed) : undefined;

@@ -1,7 +1,8 @@
 /** Google's generateContent (ai.google.dev/api/generate-content). The path names the model and whether it streams. */
 import { z } from 'zod';
 import { Amount, Text, listOf } from '../../protocol/sizes.js';
-import { countIn, limitIn, objectIn, type Dialect } from './dialect.js';
+import { limitIn, objectIn, type Dialect } from './dialect.js';
+import { generateCounts, GenerateStream } from './google-stream.js';
 
 // fileData names what the provider stored or would fetch: it is not among them.
 const Content = z.strictObject({
@@ -60,24 +61,7 @@ export const googleGenerate: Dialect = {
     ...body,
     generationConfig: { ...objectIn(body['generationConfig']), maxOutputTokens },
   }),
-  usageOf(answer) {
-    const usage = objectIn(answer['usageMetadata']);
-    if (usage['promptTokenCount'] === undefined) return undefined;
-    return {
-      inputTokens: countIn(usage['promptTokenCount']) + countIn(usage['toolUsePromptTokenCount']),
-      cacheReadTokens: countIn(usage['cachedContentTokenCount']),
-      cacheWriteTokens: 0,
-      // Thoughts are billed as output and counted beside the candidates.
-      outputTokens: countIn(usage['candidatesTokenCount']) + countIn(usage['thoughtsTokenCount']),
-    };
-  },
-  readEvent(state, event) {
-    if (event === '[DONE]') return state;
-    const counts = this.usageOf(event) ?? state.counts;
-    const candidates = Array.isArray(event['candidates']) ? (event['candidates'] as unknown[]) : [];
-    const ended = candidates.some((candidate) => objectIn(candidate)['finishReason'] !== undefined);
-    // A prompt that was blocked gets no candidate.
-    const blocked = objectIn(event['promptFeedback'])['blockReason'] !== undefined;
-    return { complete: state.complete || ended || blocked, ...(counts === undefined ? {} : { counts }) };
-  },
+  usageOf: generateCounts,
+  streamed: (path, body) => ({ path: path.replace(/:generateContent$/, ':streamGenerateContent'), body: { ...body } }),
+  reader: () => new GenerateStream(),
 };

@@ -44,7 +44,13 @@ export function createModelAccess({ api, clock, log, settings, dispatcher }: Mod
       installationSecret: installationSecretOf(settings),
       baseUrls: settings.modelBaseUrls,
     }),
-    proxy: new ModelProxy({ clock, client: new ProviderClient({ clock, dispatcher }), credentials, log }),
+    proxy: new ModelProxy({
+      clock,
+      random: Math.random,
+      client: new ProviderClient({ clock, dispatcher }),
+      credentials,
+      log,
+    }),
   };
 }
 

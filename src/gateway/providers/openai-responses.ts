@@ -1,7 +1,8 @@
 /** OpenAI's Responses API (platform.openai.com/docs/api-reference/responses), which xAI speaks as well. */
 import { z } from 'zod';
 import { Amount, Text, listOf } from '../../protocol/sizes.js';
-import { countIn, limitIn, objectIn, type Dialect } from './dialect.js';
+import { limitIn, type Dialect } from './dialect.js';
+import { responseCounts, ResponseStream } from './responses-stream.js';
 
 /** The bytes themselves; no address that the provider would fetch. */
 const DataUrl = Text.regex(/^data:/, 'must be a data: URL');
@@ -87,8 +88,6 @@ const Body = z.strictObject({
   stream: z.boolean().optional(),
 });
 
-const LAST_EVENTS: readonly unknown[] = ['response.completed', 'response.incomplete', 'response.failed'];
-
 export const openaiResponses: Dialect = {
   pathOf: (path) => (path === 'responses' ? {} : undefined),
   body: Body,
@@ -98,22 +97,7 @@ export const openaiResponses: Dialect = {
     maxOutputTokens: limitIn(body['max_output_tokens']),
   }),
   limit: (body, maxOutputTokens) => ({ ...body, max_output_tokens: maxOutputTokens }),
-  usageOf(answer) {
-    const usage = objectIn(answer['usage']);
-    if (usage['input_tokens'] === undefined || usage['output_tokens'] === undefined) return undefined;
-    const inputTokens = countIn(usage['input_tokens']);
-    const cacheReadTokens = countIn(objectIn(usage['input_tokens_details'])['cached_tokens']);
-    return {
-      // xAI may count the cached ones beside the input.
-      inputTokens: cacheReadTokens > inputTokens ? inputTokens + cacheReadTokens : inputTokens,
-      cacheReadTokens,
-      cacheWriteTokens: 0,
-      outputTokens: countIn(usage['output_tokens']),
-    };
-  },
-  readEvent(state, event) {
-    if (event === '[DONE]' || !LAST_EVENTS.includes(event['type'])) return state;
-    const counts = this.usageOf(objectIn(event['response']));
-    return { complete: true, ...(counts === undefined ? {} : { counts }) };
-  },
+  usageOf: responseCounts,
+  streamed: (path, body) => ({ path, body: { ...body, stream: true } }),
+  reader: () => new ResponseStream(),
 };

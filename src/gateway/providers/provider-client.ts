@@ -1,15 +1,13 @@
-/** HTTP to providers: persistent connections, bounded retries that honour Retry-After, one bound for the whole call. */
+/** HTTP to providers: persistent connections, one request at a time, and for probes a few tries that honour Retry-After. */
 import type { Readable } from 'node:stream';
 import { request as httpRequest, type Dispatcher } from 'undici';
 import { backoffDelay } from '../../runtime/backoff.js';
 import { sleep, type Clock } from '../../runtime/clock.js';
 
-/** Answers after which the same call may succeed a moment later; 529 is Anthropic's "overloaded". */
-const RETRIED: ReadonlySet<number> = new Set([408, 429, 500, 502, 503, 504, 529]);
+/** What a server means for good although its status is above 500. */
+const FINAL: ReadonlySet<number> = new Set([501, 505]);
 const MAX_TRIES = 4;
 const BACKOFF = { baseMs: 1_000, maxMs: 20_000, jitter: 0.2 };
-/** A provider that asks for more patience gets none: the run ends and says so. */
-const MAX_WAIT_MS = 120_000;
 /** No byte of the request was taken: nothing can have been used. */
 const UNSENT: ReadonlySet<unknown> = new Set([
   'ECONNREFUSED',
@@ -26,12 +24,6 @@ export interface ProviderRequest {
   /** It is posted; without one the URL is read. */
   body?: string;
   signal: AbortSignal;
-  /** On {@link Clock.monotonic}. */
-  giveUpAt: number;
-  /** Told before each try: from now on it may cost something. */
-  leaves?: () => void;
-  /** Told when a try came to nothing and the next one is waited for: nothing was used. */
-  waits?: () => void;
 }
 
 export interface ProviderResponse {
@@ -63,34 +55,32 @@ export class ProviderClient {
   constructor(private readonly options: ProviderClientOptions) {}
 
   /**
-   * The first answer that counts: of one that may be tried again, the last. Rejects with {@link ProviderUnreachable}; a call
-   * that may have reached the provider without an answer is not tried again.
+   * The first answer that counts: of one that may be tried again, the last of a few. Gives up at `giveUpAt`, on
+   * {@link Clock.monotonic}. Rejects with {@link ProviderUnreachable}.
    */
-  async send(request: ProviderRequest): Promise<ProviderResponse> {
+  async sendPatiently(request: ProviderRequest, giveUpAt: number): Promise<ProviderResponse> {
     const { clock } = this.options;
-    const wait = async (ms: number) => {
-      request.waits?.();
-      await sleep(clock, ms, request.signal);
-    };
     for (let tries = 1; ; tries++) {
-      const last = tries >= MAX_TRIES;
-      if (request.signal.aborted) throw new ProviderUnreachable('ABORTED', false);
-      request.leaves?.();
-      const outcome = await this.#try(request);
-      if (outcome instanceof ProviderUnreachable) {
-        if (outcome.maybeUsed || last || request.signal.aborted) throw outcome;
-        await wait(backoffDelay(BACKOFF, tries));
-        continue;
+      const outcome = await this.send(request).catch((error: unknown) => {
+        if (error instanceof ProviderUnreachable) return error;
+        throw error;
+      });
+      const isFailure = outcome instanceof ProviderUnreachable;
+      const isFinal = isFailure ? outcome.maybeUsed : !isPassing(outcome.status);
+      const asked = isFailure ? 0 : (outcome.retryAfterSeconds ?? 0) * 1000;
+      const delay = Math.max(backoffDelay(BACKOFF, tries), asked);
+      if (isFinal || tries >= MAX_TRIES || request.signal.aborted || clock.monotonic() + delay >= giveUpAt) {
+        if (isFailure) throw outcome;
+        return outcome;
       }
-      const delay = Math.max(backoffDelay(BACKOFF, tries), (outcome.retryAfterSeconds ?? 0) * 1000);
-      const tooLate = delay > MAX_WAIT_MS || clock.monotonic() + delay >= request.giveUpAt;
-      if (!RETRIED.has(outcome.status) || last || tooLate) return outcome;
-      outcome.body.resume();
-      await wait(delay);
+      if (!isFailure) outcome.body.resume();
+      await sleep(clock, delay, request.signal);
     }
   }
 
-  async #try({ url, headers, body, signal }: ProviderRequest): Promise<ProviderResponse | ProviderUnreachable> {
+  /** One answer, whatever it says. Rejects with {@link ProviderUnreachable}. */
+  async send({ url, headers, body, signal }: ProviderRequest): Promise<ProviderResponse> {
+    if (signal.aborted) throw new ProviderUnreachable('ABORTED', false);
     try {
       const response = await httpRequest(url, {
         dispatcher: this.options.dispatcher,
@@ -113,9 +103,14 @@ export class ProviderClient {
       };
     } catch (error) {
       const code = (error as { code?: unknown }).code;
-      return new ProviderUnreachable(typeof code === 'string' ? code : 'UNKNOWN', !UNSENT.has(code));
+      throw new ProviderUnreachable(typeof code === 'string' ? code : 'UNKNOWN', !UNSENT.has(code));
     }
   }
+}
+
+/** Whether the same call may succeed a moment later, after an answer of that status; 529 is Anthropic's "overloaded". */
+export function isPassing(status: number): boolean {
+  return status === 408 || status === 425 || status === 429 || (status >= 500 && !FINAL.has(status));
 }
 
 function textIn(header: string | string[] | undefined): string | undefined {

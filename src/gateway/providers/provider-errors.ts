@@ -79,6 +79,11 @@ function messageIn(text: string): string | undefined {
   return candidates.find((candidate) => typeof candidate === 'string' && candidate !== '') as string | undefined;
 }
 
+/** Whether a 429 means that the account is empty, which no waiting mends. */
+export function outOfQuota(text: string): boolean {
+  return /"(?:insufficient_quota|billing_hard_limit_reached|exceeded_current_quota_error)"/.test(text);
+}
+
 /** The model call failed for good: the run ends with ModelError and this message. */
 export function modelError(message: string): GatewayError {
   return new GatewayError(400, message, { type: 'ModelError' });

@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { Readable } from 'node:stream';
 import { Agent } from 'undici';
 import { FakeClock } from '../../../test/builders/fake-clock.js';
+import { CallEstimates } from '../models/call-estimates.js';
 import { ModelCallInFlight } from '../models/call-in-flight.js';
 import type { ServedRun } from '../runs/served-runs.js';
 import { NO_USAGE } from '../../run/usage/usage.js';
@@ -12,7 +13,8 @@ import { ProviderClient } from './provider-client.js';
 import { endpointProvider } from './providers.js';
 
 const credentials = { forget: () => undefined };
-const log = { warn: () => undefined };
+const log = { warn: () => undefined, info: () => undefined };
+const random = () => 0;
 
 test('a call that is cut while its budget is asked for never leaves, and costs nothing', async () => {
   const clock = new FakeClock();
@@ -24,12 +26,13 @@ test('a call that is cut while its budget is asked for never leaves, and costs n
   const client = new ProviderClient({ clock, dispatcher });
   const served = { usage: NO_USAGE } as ServedRun;
   const gone = new AbortController();
-  const called = new ModelProxy({ clock, client, credentials, log }).call({
-    target: { provider: 'boxwright', api, key: undefined, price: undefined },
+  const called = new ModelProxy({ clock, random, client, credentials, log }).call({
+    target: { provider: 'boxwright', api, key: undefined, price: undefined, maxOutputTokens: undefined },
     path: 'v1/chat/completions',
     body: { model: 'own', messages: [{ role: 'user', content: 'Hello' }] },
     model: 'own',
     inFlight: new ModelCallInFlight(served),
+    estimates: new CallEstimates('boxwright'),
     boundSeconds: 60,
     signal: gone.signal,
     sink: { start: () => undefined, write: () => Promise.resolve() },
@@ -58,12 +61,19 @@ test('an answer of type Text/Event-Stream is a stream', async () => {
       body: Readable.from([Buffer.from(text)]),
     }),
   };
-  await new ModelProxy({ clock: new FakeClock(), client, credentials, log }).call({
-    target: { provider: 'boxwright', api: endpointProvider('http://127.0.0.1/v1'), key: undefined, price: undefined },
+  await new ModelProxy({ clock: new FakeClock(), random, client, credentials, log }).call({
+    target: {
+      provider: 'boxwright',
+      api: endpointProvider('http://127.0.0.1/v1'),
+      key: undefined,
+      price: undefined,
+      maxOutputTokens: undefined,
+    },
     path: 'v1/chat/completions',
     body: { model: 'own', messages: [{ role: 'user', content: 'Hello' }], stream: true },
     model: 'own',
     inFlight: new ModelCallInFlight(served),
+    estimates: new CallEstimates('boxwright'),
     boundSeconds: 60,
     signal: new AbortController().signal,
     sink: { start: () => undefined, write: () => Promise.resolve() },

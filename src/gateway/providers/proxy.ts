@@ -1,43 +1,49 @@
 /**
- * One model call towards a provider: what may pass is checked, the key takes the place of the run
- * token, the answer goes through as it comes, and what it says was used is counted here.
+ * One model call towards a provider: what may pass is checked, the key takes the place of the run token, and the call is made
+ * again until its answer is whole, because no tool has run in between. The runner gets one whole answer; what each try used is
+ * counted here.
+ * See docs/architecture.md#model-calls.
  */
 import { isDeepStrictEqual } from 'node:util';
-import type { z } from 'zod';
 import { readText } from '../../net/capped-body.js';
-import { mediaTypeOf } from '../../net/media-type.js';
-import { parseBounded } from '../../protocol/bounded-parse.js';
-import { issuePath } from '../../protocol/issues.js';
-import { JsonLimitError, parseJsonText } from '../../protocol/json-limits.js';
+import { backoffDelay } from '../../runtime/backoff.js';
 import { timeoutSignal } from '../../runtime/timeout-signal.js';
-import type { Clock } from '../../runtime/clock.js';
-import { GatewayError, runEnded } from '../errors.js';
+import { isoNow, sleep, type Clock } from '../../runtime/clock.js';
+import { runEnded, type GatewayError } from '../errors.js';
 import type { CallResult } from '../metrics.js';
 import type { Ask } from '../budget/run-budgets.js';
 import type { AnswerSink } from '../models/answer-sink.js';
+import type { CallEstimates } from '../models/call-estimates.js';
 import type { ModelCallInFlight } from '../models/call-in-flight.js';
+import { MODEL_NOTICE_HEADER } from '../../protocol/run.js';
 import { believableCounts, costOf, type TokenCounts } from '../../run/usage/prices.js';
+import { tokensIn } from '../../run/usage/token-meter.js';
 import type { CallUsage } from '../../run/usage/usage.js';
-import type { Credentials } from './credentials.js';
-import { parseObject, type Dialect, type ModelRequest, type StreamState } from './dialect.js';
-import { StreamEvents } from './stream-events.js';
-import { keyOf, type Target } from './targets.js';
 import type { Logger } from '../../observability/logger.js';
-import { ProviderUnreachable, type ProviderClient, type ProviderResponse } from './provider-client.js';
-import { callTooLong, modelError, refusalOf } from './provider-errors.js';
+import { readModelAnswer, type AnswerOptions, type AnswerProgress, type ModelAnswer } from './answers.js';
+import type { Credentials } from './credentials.js';
+import { passedOf, type Passed } from './passed.js';
+import { isPassing, ProviderUnreachable, type ProviderClient, type ProviderResponse } from './provider-client.js';
+import { callTooLong, modelError, outOfQuota, refusalOf } from './provider-errors.js';
+import { keyOf, type Target } from './targets.js';
+import { TryFailed } from './try-failed.js';
 
-const MAX_ANSWER_BYTES = 16 * 1024 * 1024;
 const MAX_REFUSAL_BYTES = 64 * 1024;
-/** What a call is taken to write at most when neither request nor budget limit it; a budget grants no more for one call. */
-const UNSTATED_OUTPUT_TOKENS = 16_384;
+const BACKOFF = { baseMs: 1_000, maxMs: 30_000, jitter: 0.5 };
+/** What a model that nobody knows is taken to write at most, under a budget. */
+const UNSTATED_OUTPUT_TOKENS = 32_768;
+/** The room that a budget should leave for an answer: with less, more is asked for. */
+const WANTED_OUTPUT_TOKENS = 32_000;
 /** An answer that is cut below this is worth nothing. */
 const LEAST_OUTPUT_TOKENS = 512;
 
 export interface ModelProxyOptions {
   clock: Clock;
+  /** In [0, 1). */
+  random: () => number;
   client: Pick<ProviderClient, 'send'>;
   credentials: Pick<Credentials, 'forget'>;
-  log: Pick<Logger, 'warn'>;
+  log: Pick<Logger, 'warn' | 'info'>;
 }
 
 export interface ModelProxyCall {
@@ -48,6 +54,7 @@ export interface ModelProxyCall {
   /** The only model of this run. */
   model: string;
   inFlight: ModelCallInFlight;
+  estimates: CallEstimates;
   /** Most time for the call with all its tries. */
   boundSeconds: number;
   /** Fires when the runner went away or the run ended. */
@@ -58,39 +65,36 @@ export interface ModelProxyCall {
   result: { value: CallResult };
 }
 
-interface Passed {
-  path: string;
-  body: Record<string, unknown>;
-  request: ModelRequest;
+/** A call that passes, and what is known of it before it leaves. */
+interface Asked extends Passed {
+  /** Our measure of the request. */
+  measured: number;
+  /** What it may write at most, by its own word and by what is known of the model; undefined = as much as the provider lets it. */
+  maxOutputTokens: number | undefined;
 }
 
 export class ModelProxy {
   /** Base URLs of models whose counts are not believed: said once each. */
   readonly #doubted = new Set<string>();
+  /** Base URL and model where answers cannot stream. */
+  readonly #unstreamed = new Set<string>();
 
   constructor(private readonly options: ModelProxyOptions) {}
 
   /** Resolves when the whole answer is written to the sink. Rejects with ModelError for what the provider did. */
   async call(call: ModelProxyCall): Promise<void> {
-    const { target, inFlight, boundSeconds } = call;
-    const passed = passedOf(call);
-    const inputTokens = Buffer.byteLength(JSON.stringify(passed.body));
-    const { maxOutputTokens = UNSTATED_OUTPUT_TOKENS } = passed.request;
-    const wanted = Math.min(maxOutputTokens, UNSTATED_OUTPUT_TOKENS);
-    const leastOutputTokens = Math.min(wanted, LEAST_OUTPUT_TOKENS);
-    const allowed = await call.admit({ inputTokens, outputTokens: wanted, leastOutputTokens, price: target.price });
-    const body = allowed === undefined ? passed.body : target.api.dialect.limit(passed.body, allowed);
-    const outputTokens = allowed ?? maxOutputTokens;
-    const bound = timeoutSignal(this.options.clock, boundSeconds * 1000, call.signal);
+    const asked = askedOf(call);
+    const outputTokens = await admitted(call, asked);
+    const bound = timeoutSignal(this.options.clock, call.boundSeconds * 1000, call.signal);
     call.result.value = 'aborted';
-    const most = { inputTokens, outputTokens, cacheReadTokens: 0, cacheWriteTokens: 0 };
-    const reservation = usageOf(target, believableCounts(most));
     try {
-      const response = await this.#send(call, { ...passed, body, reservation }, bound.signal);
-      await this.#answer(call, passed, response);
+      const { answer, notice } = await this.#untilAnswered(call, { asked, outputTokens, signal: bound.signal });
+      call.result.value = 'answered';
+      call.sink.start(200, answer.contentType, notice === undefined ? {} : { [MODEL_NOTICE_HEADER]: notice });
+      for (const piece of answer.pieces) await call.sink.write(piece);
     } catch (error) {
-      inFlight.lost();
-      if (bound.expired) throw callTooLong(target.provider, boundSeconds);
+      call.inFlight.lost();
+      if (bound.expired) throw callTooLong(call.target.provider, call.boundSeconds);
       if (call.signal.aborted) throw runEnded('the call was cut');
       call.result.value = 'failed';
       throw error;
@@ -99,37 +103,85 @@ export class ModelProxy {
     }
   }
 
-  async #send(
-    { target, inFlight, boundSeconds }: ModelProxyCall,
-    passed: Passed & { reservation: CallUsage },
-    signal: AbortSignal,
-  ): Promise<ProviderResponse> {
-    const { clock, client } = this.options;
-    const { api, key, provider } = target;
-    const query = passed.request.stream && api.version === 'v1beta' ? '?alt=sse' : '';
-    try {
-      return await client.send({
-        url: `${api.baseUrl}/${passed.path}${query}`,
-        headers: api.headers(key?.value ?? ''),
-        body: JSON.stringify(api.prepare?.(passed.body) ?? passed.body),
-        signal,
-        giveUpAt: clock.monotonic() + boundSeconds * 1000,
-        leaves: () => inFlight.send(passed.reservation),
-        waits: () => inFlight.unused(),
-      });
-    } catch (error) {
-      if (!(error instanceof ProviderUnreachable)) throw error;
-      if (!error.maybeUsed) inFlight.unused();
-      throw modelError(`${provider} gave no answer (${error.code}). Check that the gateway can reach ${api.baseUrl}.`);
+  async #untilAnswered(call: ModelProxyCall, first: Try): Promise<{ answer: ModelAnswer; notice?: string }> {
+    const { clock, log } = this.options;
+    const since = isoNow(clock);
+    const giveUpAt = clock.monotonic() + call.boundSeconds * 1000;
+    let { outputTokens } = first;
+    let failed: TryFailed | undefined;
+    for (let failures = 0; ;) {
+      const outcome = await this.#try(call, { ...first, outputTokens }).catch(asFailedTry);
+      if (!(outcome instanceof TryFailed)) {
+        return failed === undefined ? { answer: outcome } : { answer: outcome, notice: noticeOf(failed, failures) };
+      }
+      first.signal.throwIfAborted();
+      failed = outcome;
+      if (!failed.again) throw failed.error;
+      failures += 1;
+      const delay = this.#delay(failures, failed);
+      if (clock.monotonic() + delay >= giveUpAt) throw exhausted(failed, { failures, call });
+      const { provider } = call.target;
+      log.info({ provider, failures, delayMs: delay }, 'a model call is tried again');
+      call.inFlight.waits({ message: `${failed.message} The model call is tried again.`, since });
+      await sleep(clock, delay, first.signal);
+      first.signal.throwIfAborted();
+      // A try that broke off may have used something: what is left is asked for anew.
+      outputTokens = await admitted(call, first.asked);
     }
   }
 
-  async #answer(call: ModelProxyCall, { request }: Passed, response: ProviderResponse): Promise<void> {
-    if (response.status >= 300) throw await this.#refusal(call, response);
-    const streams = request.stream && mediaTypeOf(response.contentType) === 'text/event-stream';
-    const count = (counts: TokenCounts) => usageOf(call.target, this.#believed(call.target, counts));
-    await (streams ? passStream(call, response, count) : passWhole(call, response, count));
-    call.result.value = 'answered';
+  #delay(failures: number, { retryAfterSeconds = 0 }: TryFailed): number {
+    return Math.max(backoffDelay(BACKOFF, failures, this.options.random), retryAfterSeconds * 1000);
+  }
+
+  /** Rejects with {@link TryFailed}. What the try used is counted, whatever comes of it. */
+  async #try(call: ModelProxyCall, { asked, outputTokens, signal }: Try): Promise<ModelAnswer> {
+    const { target, inFlight, estimates } = call;
+    const { measured } = asked;
+    let progress: AnswerProgress = { hasBegun: false, counts: undefined, writtenTokens: 0 };
+    const follow = (followed: AnswerProgress) => {
+      progress = followed;
+      inFlight.works();
+    };
+    signal.throwIfAborted();
+    // A provider that says nothing at all is asked once more, in the middle of the time for the call.
+    const silence = timeoutSignal(this.options.clock, (call.boundSeconds * 1000) / 2, signal);
+    inFlight.send(() => this.#usageOf(target, spentBy(progress, measured, estimates)));
+    try {
+      const request = this.#requestOf(call, asked, outputTokens);
+      const response = await this.options.client.send({ ...request, signal: silence.signal });
+      silence.lift();
+      if (response.status >= 300) throw await this.#refusal(call, asked, response);
+      const answer = await readModelAnswer(response, { ...readingOf(call, asked), follow });
+      if (answer.counts !== undefined) estimates.learn(measured, answer.counts);
+      inFlight.answered(this.#usageOf(target, answer.counts ?? spentBy(answer, measured, estimates)));
+      return answer;
+    } catch (error) {
+      // What we cut ourselves was at work. Else the provider had not begun, or broke off what it had.
+      if (silence.signal.aborted || progress.hasBegun) inFlight.lost();
+      else inFlight.unused();
+      throw error instanceof ProviderUnreachable ? noAnswer(call, silence.expired ? undefined : error.code) : error;
+    } finally {
+      silence.dispose();
+    }
+  }
+
+  #requestOf(call: ModelProxyCall, { path, body, request }: Asked, outputTokens: number | undefined) {
+    const { api, key } = call.target;
+    const limited = outputTokens === undefined ? body : api.dialect.limit(body, outputTokens);
+    const streams = request.stream || !this.#unstreamed.has(placeOf(call));
+    const sent = streams ? api.dialect.streamed(path, limited) : { path, body: limited };
+    const query = streams && api.version === 'v1beta' ? '?alt=sse' : '';
+    return {
+      url: `${api.baseUrl}/${sent.path}${query}`,
+      headers: api.headers(key?.value ?? ''),
+      body: JSON.stringify(api.prepare?.(sent.body) ?? sent.body),
+    };
+  }
+
+  #usageOf(target: Target, counts: TokenCounts): CallUsage {
+    const believed = this.#believed(target, counts);
+    return { ...believed, costMicroUsd: costOf(target.price, believed) };
   }
 
   /** A hostile or broken server may say any number; what no call can have used is not counted. */
@@ -142,115 +194,97 @@ export class ModelProxy {
     return believed;
   }
 
-  async #refusal({ target, inFlight }: ModelProxyCall, response: ProviderResponse): Promise<GatewayError> {
-    // Providers charge for answers only.
-    inFlight.unused();
-    if (response.status === 401 && target.key !== undefined) this.options.credentials.forget(target.key.source);
+  async #refusal(call: ModelProxyCall, { request }: Asked, response: ProviderResponse): Promise<TryFailed> {
+    const { target } = call;
+    const { status, retryAfterSeconds } = response;
+    if (status === 401 && target.key !== undefined) this.options.credentials.forget(target.key.source);
     const text = (await readText(response.body, MAX_REFUSAL_BYTES).catch(() => undefined)) ?? '';
-    return refusalOf({
+    const error = refusalOf({
       provider: target.provider,
-      status: response.status,
+      status,
       text,
-      retryAfterSeconds: response.retryAfterSeconds,
+      retryAfterSeconds,
       keyIs: keyOf(target),
       secret: target.key?.value ?? '',
     });
+    // Some servers cannot stream what they can answer, and some providers do not let everybody.
+    const isAboutStream = (status === 400 || status === 422) && /stream/i.test(text);
+    if (isAboutStream && !request.stream && !this.#unstreamed.has(placeOf(call))) {
+      this.#unstreamed.add(placeOf(call));
+      return new TryFailed(error, { again: true });
+    }
+    return new TryFailed(error, { again: isPassing(status) && !outOfQuota(text), retryAfterSeconds });
   }
 }
 
-/** Throws 404 for a path, 400 for a field or model that is not passed. */
-function passedOf({ target, path: whole, body, model }: ModelProxyCall): Passed {
-  const { api, provider } = target;
-  const path = whole.startsWith(`${api.version}/`) ? whole.slice(api.version.length + 1) : '';
-  const meaning = api.dialect.pathOf(path);
-  if (meaning === undefined) {
-    throw new GatewayError(404, `the gateway passes no such call to ${provider}`, { type: 'NotPassed' });
-  }
-  const parsed = parseBounded(api.dialect.body, body);
-  if (!parsed.success) throw notPassed(provider, parsed.error);
-  const request = api.dialect.read(parsed.data, meaning);
-  if (request.model !== model) {
-    throw new GatewayError(400, `this run may use model ${model} alone`, { type: 'OtherModel' });
-  }
-  return { path, body: parsed.data, request };
+interface Try {
+  asked: Asked;
+  outputTokens: number | undefined;
+  signal: AbortSignal;
 }
 
-function notPassed(provider: string, error: z.ZodError): GatewayError {
-  const [issue] = error.issues;
-  const where = issue === undefined || issue.path.length === 0 ? 'the request' : issuePath(issue);
-  const what = issue?.code === 'unrecognized_keys' ? `field ${(issue.keys[0] ?? '').slice(0, 64)} of ${where}` : where;
-  return new GatewayError(400, `the gateway does not pass this to ${provider}: ${what}`, { type: 'NotPassed' });
+function asFailedTry(error: unknown): TryFailed {
+  if (error instanceof TryFailed) return error;
+  throw error;
 }
 
-function usageOf({ price }: Target, counts: TokenCounts): CallUsage {
-  return { ...counts, costMicroUsd: costOf(price, counts) };
+function readingOf({ target }: ModelProxyCall, { request }: Asked): Omit<AnswerOptions, 'follow'> {
+  const { provider, api, key } = target;
+  return { provider, dialect: api.dialect, asEvents: request.stream, secret: key?.value ?? '' };
 }
 
-async function passWhole(
-  { target, inFlight, sink }: ModelProxyCall,
-  response: ProviderResponse,
-  count: (counts: TokenCounts) => CallUsage,
-): Promise<void> {
-  const text = await answerIn(response);
-  const answer = parseObject(text);
-  if (answer === undefined) {
-    throw modelError(`${target.provider} answered ${whatIs(text)}.`);
-  }
-  const counts = target.api.dialect.usageOf(answer);
-  // A step all the same: it is charged with the most that it can have used.
-  const used = counts === undefined ? inFlight.open : count(counts);
-  if (used !== undefined) inFlight.answered(used);
-  sink.start(response.status, response.contentType);
-  await sink.write(text);
+/** There was no answer: the connection failed with that code, or nothing came for half of the time. */
+function noAnswer({ target, boundSeconds }: ModelProxyCall, code: string | undefined): TryFailed {
+  const why = code === undefined ? ` within ${boundSeconds / 2} s` : ` (${code})`;
+  const how = `Check that the gateway can reach ${target.api.baseUrl}.`;
+  return new TryFailed(modelError(`${target.provider} gave no answer${why}. ${how}`), { again: true });
 }
 
-async function passStream(
-  { target, inFlight, sink }: ModelProxyCall,
-  response: ProviderResponse,
-  count: (counts: TokenCounts) => CallUsage,
-): Promise<void> {
-  const { dialect } = target.api;
-  const reader = new StreamEvents();
-  let state: StreamState = { complete: false };
-  sink.start(response.status, response.contentType);
-  let bytes = 0;
-  for await (const piece of response.body as AsyncIterable<Uint8Array>) {
-    bytes += piece.length;
-    if (bytes > MAX_ANSWER_BYTES) throw tooLarge();
-    state = readAll(dialect, state, reader.read(piece));
-    await sink.write(piece);
-  }
-  state = readAll(dialect, state, reader.end());
-  if (!state.complete || state.counts === undefined) {
-    throw modelError(`${target.provider} broke its answer off.`);
-  }
-  inFlight.answered(count(state.counts));
+function askedOf({ target, path, body, model }: ModelProxyCall): Asked {
+  const passed = passedOf(target, path, body, model);
+  const limits = [passed.request.maxOutputTokens, target.maxOutputTokens].filter((limit) => limit !== undefined);
+  return {
+    ...passed,
+    measured: tokensIn(passed.body),
+    maxOutputTokens: limits.length === 0 ? undefined : Math.min(...limits),
+  };
 }
 
-function readAll(dialect: Dialect, state: StreamState, events: ReturnType<StreamEvents['read']>): StreamState {
-  return events.reduce((before, event) => dialect.readEvent(before, event), state);
+/** The output limit that the call is sent with. */
+async function admitted({ target, estimates, admit }: ModelProxyCall, asked: Asked): Promise<number | undefined> {
+  const { measured, maxOutputTokens } = asked;
+  const inputTokens = estimates.inputOf(measured);
+  const mostOutputTokens = maxOutputTokens ?? UNSTATED_OUTPUT_TOKENS;
+  const outputTokens = Math.min(mostOutputTokens, WANTED_OUTPUT_TOKENS);
+  const leastOutputTokens = Math.min(outputTokens, LEAST_OUTPUT_TOKENS);
+  const ask = { inputTokens, outputTokens, mostOutputTokens, leastOutputTokens, price: target.price };
+  return (await admit(ask)) ?? maxOutputTokens;
 }
 
-/** Of an answer that cannot be used. */
-function whatIs(text: string): string {
-  if (text.trim() === '') return 'nothing';
-  try {
-    parseJsonText(text);
-  } catch (error) {
-    if (error instanceof JsonLimitError) return `JSON that ${error.message}`;
-  }
-  return 'something that is not JSON';
+/** What a try has used by now: what the provider said of it, else our measure. */
+function spentBy(
+  { counts, writtenTokens }: Pick<AnswerProgress, 'counts' | 'writtenTokens'>,
+  measured: number,
+  estimates: CallEstimates,
+): TokenCounts {
+  const estimated = estimates.countsOf({ measured, written: writtenTokens });
+  if (counts === undefined) return estimated;
+  return { ...counts, outputTokens: Math.max(counts.outputTokens, estimated.outputTokens) };
 }
 
-/** Rejects when the body is cut or too large. */
-async function answerIn({ body }: ProviderResponse): Promise<string> {
-  const text = await readText(body, MAX_ANSWER_BYTES).catch(() => {
-    throw modelError('The model broke its answer off.');
-  });
-  if (text === undefined) throw tooLarge();
-  return text;
+function placeOf({ target, model }: ModelProxyCall): string {
+  return `${target.api.baseUrl} ${model}`;
 }
 
-function tooLarge(): GatewayError {
-  return modelError(`The answer of the model is larger than ${MAX_ANSWER_BYTES} bytes.`);
+/** For the transcript, in characters of a header. */
+function noticeOf({ error }: TryFailed, failures: number): string {
+  const times = failures === 1 ? 'once' : `${failures} times`;
+  return encodeURIComponent(`The model call was tried again ${times}. The last failure: ${error.message}`);
+}
+
+/** Patience ends with the time for the call. */
+function exhausted({ error }: TryFailed, { failures, call }: { failures: number; call: ModelProxyCall }): GatewayError {
+  if (failures === 1) return error;
+  const bound = `${call.boundSeconds} s (spec.bounds.modelCallSeconds of the Box)`;
+  return modelError(`${error.message} It was tried ${failures} times within ${bound}.`);
 }

@@ -1,6 +1,7 @@
 /** Where a run's model calls go: a provider, or the OpenAI-compatible endpoint of its Box; with the key and the price. */
 import { boxNamespace } from '../../api/names.js';
 import type { ObjectRef } from '../../kube/types.js';
+import { outputLimitOf } from '../../models/catalog.js';
 import { endpointPrice, priceOf, type Price, type PriceTable } from '../../run/usage/prices.js';
 import {
   describeSource,
@@ -19,6 +20,8 @@ export interface Target {
   /** Undefined = no key is sent. */
   key: { source: KeySource; value: string } | undefined;
   price: Price | undefined;
+  /** What its models are asked to write at most; undefined = as much as they do by themselves. */
+  maxOutputTokens: number | undefined;
 }
 
 export interface TargetsOptions {
@@ -45,6 +48,7 @@ export class Targets {
       api: endpointProvider(endpoint.baseUrl),
       key: source === undefined ? undefined : { source, value: await this.options.credentials.read(source) },
       price: endpointPrice(endpoint.prices),
+      maxOutputTokens: undefined,
     };
   }
 
@@ -59,6 +63,7 @@ export class Targets {
       api: { ...api, baseUrl: ownUrl ?? baseUrls[provider] ?? api.baseUrl },
       key: { source, value: await credentials.read(source) },
       price: priceOf(await prices(), provider, model),
+      maxOutputTokens: outputLimitOf(provider, model),
     };
   }
 }

@@ -10,14 +10,24 @@ import type { Clock } from '../../runtime/clock.js';
 import { TranscriptLog } from '../../transcript/log.js';
 import { ownerOf, type ChunkApi } from '../../transcript/chunk-store.js';
 import { NO_USAGE, type CallUsage } from '../../run/usage/usage.js';
+import type { CallEstimates } from '../models/call-estimates.js';
 import { openCallOf, usageWithOpenCall } from '../../run/usage/open-call.js';
 
 /** A model call that is not answered yet. */
 export interface CallInFlight {
   /** Cuts it; what it may have used is charged at once. */
   abort(): void;
-  /** What it may use at most; undefined before it left. */
+  /** What it has used by now, as far as anybody can know; undefined before it left, and while it waits. */
   readonly open: CallUsage | undefined;
+  /** Set while it waits to be tried again. */
+  readonly waiting?: Waiting | undefined;
+}
+
+/** Why a model call is not at work. */
+export interface Waiting {
+  message: string;
+  /** When the call began, RFC 3339. */
+  since: string;
 }
 
 export interface ServedRun {
@@ -35,9 +45,13 @@ export interface ServedRun {
   /** What the status holds. */
   savedUsage: RunUsage;
   savedChunks: number;
-  savedOpen: boolean;
+  /** Tokens of the open call. */
+  savedOpen: number | undefined;
+  savedWaiting: string | undefined;
   /** The model call in flight; at most one. */
   call?: CallInFlight;
+  /** How its provider counts, as its answers showed; absent before its first call here. */
+  estimates?: CallEstimates;
   /** A part of what was granted is on its way back, or may be: what is left is not known. */
   returning?: true;
 }
@@ -90,7 +104,8 @@ export class ServedRuns {
       writtenAt: now,
       savedUsage,
       savedChunks: run.status?.transcript?.chunks ?? 0,
-      savedOpen: run.status?.openCall !== undefined,
+      savedOpen: tokensOf(run.status?.openCall),
+      savedWaiting: undefined,
     };
     this.#runs.set(objectKey(owner), served);
     return served;
@@ -116,6 +131,11 @@ export class ServedRuns {
   }
 }
 
+/** Undefined for a call that is not open. */
+export function tokensOf(open: Pick<CallUsage, 'inputTokens' | 'outputTokens'> | undefined): number | undefined {
+  return open === undefined ? undefined : open.inputTokens + open.outputTokens;
+}
+
 /** What this pod knows of a run that it owns, and its status may not say yet. */
 export function workOf({ fencingToken, usage, call, log }: ServedRun): Work {
   const open = call?.open;
@@ -123,6 +143,7 @@ export function workOf({ fencingToken, usage, call, log }: ServedRun): Work {
     fencingToken,
     usage,
     openCall: open === undefined ? undefined : openCallOf(open),
+    waiting: call?.waiting,
     transcript: log?.summary,
   };
 }

@@ -12,7 +12,7 @@ export const VENDOR_PORT = 8080;
 export const CONTROL_PORT = 8081;
 
 /**
- * `usage: 'all'` uses as much as the request allows: every byte as a token, and its whole output limit. The text is said
+ * `usage: 'all'` uses as much as the request allows: four bytes are a token, and its whole output limit is written. The text is said
  * `times` over.
  */
 export type ScriptedAnswer =
@@ -44,7 +44,7 @@ function answerFor(seen: SeenRequest): FakeAnswer | FakeFault {
   const { usage, times = 1, ...rest } = answer;
   const said = { ...rest, ...(rest.text === undefined ? {} : { text: rest.text.repeat(times) }) };
   if (usage !== 'all') return usage === undefined ? said : { ...said, usage };
-  return { ...said, usage: { input: Buffer.byteLength(text), output: Number(seen.body['max_tokens']) } };
+  return { ...said, usage: { input: Math.ceil(Buffer.byteLength(text) / 4), output: Number(seen.body['max_tokens']) } };
 }
 
 function seenCase(name: string): SeenCase {

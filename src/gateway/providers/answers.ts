@@ -1,0 +1,134 @@
+/** One answer of a provider, read to its end: nothing of it goes on before it is whole, so that a broken one can be asked for again. */
+import { readText } from '../../net/capped-body.js';
+import { mediaTypeOf } from '../../net/media-type.js';
+import { JsonLimitError, parseJsonText } from '../../protocol/json-limits.js';
+import type { TokenCounts } from '../../run/usage/prices.js';
+import { tokensIn } from '../../run/usage/token-meter.js';
+import { parseObject, type Dialect, type JsonObject } from './dialect.js';
+import type { ProviderResponse } from './provider-client.js';
+import { modelError, quoted } from './provider-errors.js';
+import { StreamEvents } from './stream-events.js';
+import { failureIn, type StreamFailure } from './stream-reader.js';
+import { TryFailed } from './try-failed.js';
+
+const MAX_ANSWER_BYTES = 16 * 1024 * 1024;
+/** Of a stream that is put together: each word of it comes in an event of its own. */
+const MAX_STREAM_BYTES = 16 * MAX_ANSWER_BYTES;
+
+export interface ModelAnswer {
+  contentType: string;
+  pieces: readonly (Uint8Array | string)[];
+  /** What it says was used. */
+  counts: TokenCounts | undefined;
+  /** Our measure of what was written. */
+  writtenTokens: number;
+}
+
+/** What is known of an answer while it comes. */
+export interface AnswerProgress {
+  /** The model took the request: it costs something from here on. */
+  hasBegun: boolean;
+  counts: TokenCounts | undefined;
+  writtenTokens: number;
+}
+
+export interface AnswerOptions {
+  provider: string;
+  dialect: Dialect;
+  /** The runner wants the events themselves, and not the answer that they make. */
+  asEvents: boolean;
+  /** The key, to be removed from texts. */
+  secret: string;
+  /** Told once, before the first byte. */
+  follow: (progress: AnswerProgress) => void;
+}
+
+/** Rejects with {@link TryFailed} for an answer that is none. */
+export async function readModelAnswer(response: ProviderResponse, options: AnswerOptions): Promise<ModelAnswer> {
+  const isStream = mediaTypeOf(response.contentType) === 'text/event-stream';
+  return isStream ? readStream(response, options) : readWhole(response, options);
+}
+
+async function readStream(response: ProviderResponse, options: AnswerOptions): Promise<ModelAnswer> {
+  const { dialect, provider, asEvents } = options;
+  const reader = dialect.reader();
+  options.follow(reader);
+  const events = new StreamEvents();
+  const pieces: Uint8Array[] = [];
+  let bytes = 0;
+  try {
+    for await (const piece of response.body as AsyncIterable<Uint8Array>) {
+      bytes += piece.length;
+      if (bytes > (asEvents ? MAX_ANSWER_BYTES : MAX_STREAM_BYTES)) throw tooLarge();
+      if (asEvents) pieces.push(piece);
+      for (const event of events.read(piece)) reader.read(event);
+      if (reader.characters > MAX_ANSWER_BYTES) throw tooLarge();
+      if (reader.failure !== undefined) throw failed(reader.failure, options);
+    }
+    for (const event of events.end()) reader.read(event);
+    if (reader.failure !== undefined) throw failed(reader.failure, options);
+    reader.ended();
+  } catch (error) {
+    if (error instanceof TryFailed) throw error;
+    // The connection broke; what had come by then may be all of the answer.
+  }
+  if (!reader.isComplete) throw new TryFailed(modelError(`${provider} broke its answer off.`), { again: true });
+  const { counts, writtenTokens } = reader;
+  if (asEvents) return { contentType: response.contentType, pieces, counts, writtenTokens };
+  const answer = JSON.stringify(reader.answer());
+  return { contentType: 'application/json', pieces: [answer], counts, writtenTokens };
+}
+
+/** Servers that do not stream answer whole, whatever they are asked. */
+async function readWhole(response: ProviderResponse, options: AnswerOptions): Promise<ModelAnswer> {
+  const { dialect, provider } = options;
+  const progress: AnswerProgress = { hasBegun: false, counts: undefined, writtenTokens: 0 };
+  options.follow(progress);
+  const isJson = mediaTypeOf(response.contentType) === 'application/json';
+  const text = await readText(response.body, MAX_ANSWER_BYTES).catch(() => {
+    // A web page of something in between is no answer of the model, also when it is cut.
+    progress.hasBegun = isJson;
+    throw new TryFailed(modelError(`${provider} broke its answer off.`), { again: true });
+  });
+  if (text === undefined) throw tooLarge();
+  const answer = parseObject(text);
+  if (answer === undefined) {
+    progress.hasBegun = isJson && text.trim() !== '';
+    throw new TryFailed(modelError(`${provider} answered ${whatIs(text)}.`), { again: true });
+  }
+  const failure = failureIn(answer);
+  if (failure !== undefined) throw failed(failure, options);
+  return {
+    contentType: response.contentType,
+    pieces: [text],
+    counts: dialect.usageOf(answer),
+    writtenTokens: writtenIn(answer),
+  };
+}
+
+/** Of an answer that does not say what it used. */
+function writtenIn({ choices, content, output, candidates }: JsonObject): number {
+  return tokensIn(choices ?? content ?? output ?? candidates ?? '');
+}
+
+function failed({ message, again }: StreamFailure, { provider, secret }: AnswerOptions): TryFailed {
+  const said = quoted(message, secret);
+  const text = `${provider} ended its answer with an error${said === '' ? '' : `: ${said}`}`;
+  return new TryFailed(modelError(`${text}${/[.!?]$/.test(text) ? '' : '.'}`), { again });
+}
+
+/** Of an answer that cannot be used. */
+function whatIs(text: string): string {
+  if (text.trim() === '') return 'nothing';
+  try {
+    parseJsonText(text);
+  } catch (error) {
+    if (error instanceof JsonLimitError) return `JSON that ${error.message}`;
+  }
+  return 'something that is not JSON';
+}
+
+function tooLarge(): TryFailed {
+  const error = modelError(`The answer of the model is larger than ${MAX_ANSWER_BYTES} bytes.`);
+  return new TryFailed(error, { again: false });
+}

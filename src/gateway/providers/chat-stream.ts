@@ -1,0 +1,127 @@
+/** Chat completions that stream: each event adds to the one message. */
+import type { TokenCounts } from '../../run/usage/prices.js';
+import { countIn, objectIn, type JsonObject } from './dialect.js';
+import { StreamReader, textIn } from './stream-reader.js';
+
+export class ChatStream extends StreamReader {
+  #base: JsonObject = {};
+  #choice: JsonObject = {};
+  readonly #message: Record<string, unknown> = {};
+  readonly #calls = new Map<unknown, Call>();
+
+  /** Some servers leave `[DONE]` out. */
+  ended(): void {
+    this.isComplete ||= typeof this.#choice['finish_reason'] === 'string';
+  }
+
+  answer(): JsonObject {
+    const calls = [...this.#calls.values()].map(({ rest, name, written }) => ({
+      ...rest,
+      type: 'function',
+      function: { name, arguments: written },
+    }));
+    const message = { role: 'assistant', content: '', ...this.#message };
+    return {
+      ...this.#base,
+      object: 'chat.completion',
+      choices: [
+        {
+          finish_reason: null,
+          ...this.#choice,
+          index: 0,
+          message: calls.length === 0 ? message : { ...message, tool_calls: calls },
+        },
+      ],
+    };
+  }
+
+  protected onEvent(event: JsonObject): void {
+    const { choices, usage, ...rest } = event;
+    this.#base = { ...rest, ...this.#base, ...(usage === undefined || usage === null ? {} : { usage }) };
+    this.counts = completionCounts(event) ?? this.counts;
+    if (!Array.isArray(choices)) return;
+    this.hasBegun = true;
+    for (const one of choices) {
+      const { delta, ...choice } = objectIn(one);
+      const told = Object.entries(choice).filter(([, value]) => value !== null);
+      this.#choice = { ...this.#choice, ...Object.fromEntries(told) };
+      this.#delta(objectIn(delta));
+    }
+  }
+
+  #delta({ tool_calls: calls, ...delta }: JsonObject): void {
+    for (const [field, value] of Object.entries(delta)) {
+      if (field === 'role' || value === null) continue;
+      this.#message[field] = joined(this.#message[field], value);
+      this.#measure(value);
+    }
+    if (!Array.isArray(calls)) return;
+    for (const call of calls.map(objectIn)) this.#call(call);
+  }
+
+  #call({ index, function: said, ...rest }: JsonObject): void {
+    const { name, arguments: written } = objectIn(said);
+    // Servers that give calls no number send each of them whole.
+    const key = index ?? rest['id'] ?? this.#calls.size;
+    const known = this.#calls.get(key) ?? { rest: {}, name: '', written: '' };
+    const told = Object.fromEntries(Object.entries(rest).filter(([, value]) => value !== null && value !== ''));
+    this.#calls.set(key, {
+      rest: { ...known.rest, ...told },
+      name: known.name === '' ? textIn(name) : known.name,
+      written: known.written + textIn(written),
+    });
+    this.wrote(name);
+    this.wrote(written);
+  }
+
+  #measure(value: unknown): void {
+    if (typeof value === 'string') this.wrote(value);
+    else if (Array.isArray(value)) for (const part of value) this.wrote(JSON.stringify(part));
+  }
+}
+
+interface Call {
+  rest: JsonObject;
+  name: string;
+  written: string;
+}
+
+/** Texts and lists grow; of anything else the last one counts. Mistral's content is a text or a list of parts. */
+function joined(before: unknown, more: unknown): unknown {
+  if (before === undefined) return more;
+  if (typeof before === 'string' && typeof more === 'string') return before + more;
+  if (!Array.isArray(before) && !Array.isArray(more)) return more;
+  return [...partsOf(before), ...partsOf(more)].reduce<unknown[]>(addPart, []);
+}
+
+function partsOf(content: unknown): unknown[] {
+  if (Array.isArray(content)) return content;
+  return content === '' ? [] : [{ type: 'text', text: content }];
+}
+
+function addPart(parts: unknown[], part: unknown): unknown[] {
+  const [last, next] = [objectIn(parts.at(-1)), objectIn(part)];
+  if (last['type'] !== next['type']) return [...parts, part];
+  const { text, thinking } = next;
+  if (typeof text === 'string') return [...parts.slice(0, -1), { ...last, ...next, text: textIn(last['text']) + text }];
+  if (!Array.isArray(thinking)) return [...parts, part];
+  const before = Array.isArray(last['thinking']) ? (last['thinking'] as unknown[]) : [];
+  return [
+    ...parts.slice(0, -1),
+    { ...last, ...next, thinking: [...before, ...thinking].reduce<unknown[]>(addPart, []) },
+  ];
+}
+
+/** What a completion, or one of its events, says was used. */
+export function completionCounts(answer: JsonObject): TokenCounts | undefined {
+  const usage = objectIn(answer['usage']);
+  if (usage['prompt_tokens'] === undefined || usage['completion_tokens'] === undefined) return undefined;
+  return {
+    inputTokens: countIn(usage['prompt_tokens']),
+    // DeepSeek has a field of its own.
+    cacheReadTokens:
+      countIn(usage['prompt_cache_hit_tokens']) || countIn(objectIn(usage['prompt_tokens_details'])['cached_tokens']),
+    cacheWriteTokens: 0,
+    outputTokens: countIn(usage['completion_tokens']),
+  };
+}
