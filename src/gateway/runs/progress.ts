@@ -55,5 +55,5 @@ function isUnsaved(served: ServedRun): boolean {
 function hasGrown({ call, savedOpen }: ServedRun): boolean {
   const open = tokensOf(call?.open);
   if (open === undefined || savedOpen === undefined) return open !== savedOpen;
-  return open >= 2 * savedOpen;
+  return open > savedOpen && open >= 2 * savedOpen;
 }
