@@ -138,7 +138,7 @@ test('an answer that never comes ends after two minutes; a stop ends the probe w
 test('an answer that comes slowly makes room for others, and is tried again', async () => {
   const full = new BodyBudget(2 * BODY_BASE_BYTES);
   const body = new Readable({ read: () => undefined });
-  const client = { send: () => Promise.resolve({ status: 200, contentType: '', body }) };
+  const client = { sendPatiently: () => Promise.resolve({ status: 200, contentType: '', body }) };
   const probe = probeEndpoint({ clock: new FakeClock(), client, bodies: full }, ASKED, stopping);
   await new Promise((resolve) => setImmediate(resolve));
   expect(full.bytes).toBe(BODY_BASE_BYTES);
