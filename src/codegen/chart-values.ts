@@ -96,6 +96,19 @@ export const ChartValues = z.strictObject({
     }),
   }),
   clusterCidrs: z.array(z.string()).describe('Ranges of the cluster that runs must never reach.'),
+  networkPolicy: z.strictObject({
+    enabled: z.boolean().describe('Makes NetworkPolicies around the pods of the control plane.'),
+    metricsNamespaces: z
+      .array(z.string().regex(/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/))
+      .describe('Namespaces whose pods may reach port 8081; all but those of Boxes and Workspaces when empty.'),
+    egress: z
+      .strictObject({
+        api: z.array(z.looseObject({})),
+        gateway: z.array(z.looseObject({})),
+        controller: z.array(z.looseObject({})),
+      })
+      .describe('Rules of NetworkPolicy for what each process may connect to; open when empty.'),
+  }),
   admission: z.strictObject({
     podCreators: z.array(z.string()).min(1).describe('User names that create the pods of Jobs.'),
     systemUserPrefixes: z
