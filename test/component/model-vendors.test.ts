@@ -768,6 +768,8 @@ test('a model without a price has no cost, until a ConfigMap prices it', async (
     metadata: { name: 'boxwright-model-prices', namespace: RELEASE },
     data: { 'prices.yaml': 'anthropic/claude-unheard-of: { input: 100, output: 200 }' },
   });
+  // The claim has read the ConfigMap already; it is read again after 30 s.
+  await priced.world.clock.advance(30_000);
   await runAgent(priced);
   expect(usageOf(priced)?.costUsd).toBe('0.002000');
 });
