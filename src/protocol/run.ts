@@ -237,7 +237,7 @@ export const FinishRequest = z.object({
   /** Events that are not acknowledged yet, in order. */
   events: z.array(RunEvent).max(MAX_REPORT_EVENTS),
   outcome: z.object({
-    /** A RunReason of src/run/reasons.ts: Completed, StepLimitReached, Cancelled, ModelNotConfigured, ModelError, DeadlineExceeded, RunnerError, Interrupted. */
+    /** A RunReason of src/run/reasons.ts: Completed, StepLimitReached, ModelRefused, ContentFiltered, EmptyAnswer, OutputLimitReached, Cancelled, ModelNotConfigured, ModelError, DeadlineExceeded, RunnerError, Interrupted. */
     reason: Name,
     /** For errors: what happened, for a person. */
     message: Text,

@@ -84,6 +84,22 @@ export const RUN_REASONS = {
     cause: 'The agent used all steps of its stepLimit; its last message is in output.',
     nextStep: 'Continue the session, or raise stepLimit.',
   },
+  ModelRefused: {
+    cause: 'The model refused to answer.',
+    nextStep: 'Read output for what it said before; word the task in another way, or choose another model.',
+  },
+  ContentFiltered: {
+    cause: 'A filter of the provider blocked the answer of the model.',
+    nextStep: 'Look for what the filter may have met in the task or in the results of tools; choose another model.',
+  },
+  EmptyAnswer: {
+    cause: 'The last answer of the model was empty, and once more when it was asked to finish.',
+    nextStep: 'Continue the session: what was done is in the transcript. Choose another model if it happens often.',
+  },
+  OutputLimitReached: {
+    cause: 'The model reached its output limit each time that it was asked to go on; what it wrote is in output.',
+    nextStep: 'Continue the session, or ask for less at once.',
+  },
   Cancelled: { cause: 'Somebody cancelled or deleted the run.', nextStep: 'None.' },
   AgentNotFound: {
     cause: 'No Agent of that name is in the namespace.',
@@ -164,6 +180,10 @@ export type RunReason = keyof typeof RUN_REASONS;
 const REPORTED_REASONS: ReadonlySet<string> = new Set([
   'Completed',
   'StepLimitReached',
+  'ModelRefused',
+  'ContentFiltered',
+  'EmptyAnswer',
+  'OutputLimitReached',
   'Cancelled',
   'ModelNotConfigured',
   'ModelError',

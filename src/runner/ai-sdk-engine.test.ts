@@ -272,16 +272,50 @@ test('one step of one, without tools, is complete', async () => {
   expect((await run([{ text: 'Hi.' }], { stepLimit: 1, tools: [] })).outcome.reason).toBe('Completed');
 });
 
-test('an answer cut at the output limit is complete, with a warning', async () => {
-  const { outcome, told } = await run([{ text: 'Half a', finishReason: 'length' }]);
-  expect(outcome).toMatchObject({ reason: 'Completed', output: 'Half a' });
-  expect(ofType(told, 'warning')).toEqual([
-    { type: 'warning', text: 'The model reached its output limit in this step.' },
+const LONG = (text: string): ChatAnswer => ({ text, finishReason: 'length' });
+
+test('an answer cut at the output limit is continued, and is one output', async () => {
+  const { outcome, told, requests } = await run([LONG('Half a'), { text: ' loaf.' }]);
+  expect(outcome).toEqual({ reason: 'Completed', message: '', output: 'Half a loaf.', steps: 2 });
+  expect(ofType(told, 'warning')).toHaveLength(1);
+  expect(requests[1]?.body.messages.slice(1)).toEqual([
+    { role: 'user', content: 'Hello' },
+    { role: 'assistant', content: 'Half a' },
+    { role: 'user', content: expect.stringContaining('output limit') },
   ]);
+  // As the model had it, and as a person sees it: without a word that nobody said.
+  expect(ofType(told, 'message')[1]).toMatchObject({ role: 'user', text: '', frame: { after: '' } });
 });
 
-test('an agent that never speaks has no output', async () => {
-  expect((await run([{ text: '' }])).outcome).toMatchObject({ reason: 'Completed', output: null });
+test('one that never comes to an end is no Completed run', async () => {
+  const { outcome, requests } = await run([LONG('a'), LONG('b'), LONG('c'), LONG('d')]);
+  expect(outcome).toMatchObject({ reason: 'OutputLimitReached', output: 'abcd', steps: 4 });
+  expect(requests).toHaveLength(4);
+  await server?.close();
+  expect((await run([LONG('a')], { stepLimit: 1 })).outcome).toMatchObject({ reason: 'OutputLimitReached', steps: 1 });
+});
+
+test('an empty answer is asked for once more', async () => {
+  const { outcome, requests } = await run([{ text: '' }, { text: 'Done.' }]);
+  expect(outcome).toMatchObject({ reason: 'Completed', output: 'Done.', steps: 2 });
+  expect(requests[1]?.body.messages.at(-1)).toMatchObject({ role: 'user', content: expect.stringContaining('empty') });
+});
+
+test('an agent that never speaks says so', async () => {
+  const { outcome } = await run([ask('echo', { text: 'x' }), { text: '' }, { text: '' }]);
+  expect(outcome).toMatchObject({ reason: 'EmptyAnswer', output: null, steps: 3 });
+});
+
+test('an answer that a filter blocked is not asked for again', async () => {
+  const { outcome, requests } = await run([{ text: '', finishReason: 'content_filter' }]);
+  expect(outcome).toMatchObject({ reason: 'ContentFiltered', output: null, steps: 1 });
+  expect(requests).toHaveLength(1);
+});
+
+test('a tool that was stopped with no Error is told in words', async () => {
+  const stopped = { ...echo, execute: () => Promise.reject(Object.assign(Object.create(null), { reason: 'x' })) };
+  const { told } = await run([ask('echo', { text: 'x' }), { text: 'Sorry.' }], { tools: [stopped] });
+  expect(ofType(told, 'tool')).toMatchObject([{ result: { error: 'The tool was stopped before it answered.' } }]);
 });
 
 describe('a model call that fails', () => {

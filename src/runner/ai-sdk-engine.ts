@@ -13,6 +13,8 @@ import type {
   ToolResult,
 } from './engine.js';
 import { messagesOfStep, toModelMessages, type Recipient } from './conversation.js';
+import { outcomeOf } from '../run/outcome.js';
+import type { TranscriptMessage } from '../protocol/run.js';
 import { compacted, estimateTokens, isFull, planCompaction, summaryRequest } from './compaction.js';
 import { parseJson } from './gateway-client.js';
 import { languageModel, optionsFor } from './model-provider.js';
@@ -59,11 +61,11 @@ async function generate(input: EngineInput, { loop, fetch, signal }: GenerateCon
     });
     return { text, usage };
   };
-  await generateText({
+  let messages = toModelMessages(input.messages, input);
+  const settings = {
     model,
     providerOptions,
-    instructions: { role: 'system', content: input.instructions, providerOptions: CACHE_MARK },
-    messages: toModelMessages(input.messages, input),
+    instructions: { role: 'system' as const, content: input.instructions, providerOptions: CACHE_MARK },
     tools: Object.fromEntries(
       input.tools.map((definition, index) => [
         definition.name,
@@ -80,15 +82,29 @@ async function generate(input: EngineInput, { loop, fetch, signal }: GenerateCon
     toolCallConcurrency: 1,
     stopWhen: [() => loop.steps >= stepLimit, () => loop.open !== undefined],
     // Without tools the model closes with a message; else a run at its limit would end without a word.
-    prepareStep: async ({ messages }) => {
-      const shorter = await loop.compact(messages, input, summarise);
+    prepareStep: async ({ messages: sent }: { messages: ModelMessage[] }) => {
+      const shorter = await loop.compact(sent, input, summarise);
       const last = loop.steps === stepLimit - 1 ? { toolChoice: 'none' as const } : {};
-      return { ...last, messages: markedMessages(shorter ?? messages) };
+      messages = markedMessages(shorter ?? sent);
+      return { ...last, messages };
     },
-    onToolExecutionEnd: (event) => loop.onToolEnd(event),
-    onStepEnd: (step) => loop.onStepEnd(step),
-  });
+    onToolExecutionEnd: (event: ToolEnd) => loop.onToolEnd(event),
+    onStepEnd: (step: StepEnd) => loop.onStepEnd(step),
+  };
+  for (;;) {
+    const { finalStep } = await generateText({ ...settings, messages });
+    const note = await loop.noteAfter(stepLimit);
+    if (note === undefined) return;
+    const said = finalStep.text === '' ? [] : finalStep.response.messages;
+    messages = [...messages, ...said, ...toModelMessages([note], input)];
+  }
 }
+
+/** How often an answer that reached the output limit is continued. */
+const MAX_CONTINUATIONS = 3;
+const GO_ON = 'Your last answer reached the output limit. Go on exactly where it stopped, and repeat nothing.';
+const SAY_SOMETHING =
+  'Your last answer was empty. If the work is done, write the result now; if it is not, go on with it.';
 
 function toSdkTool(definition: EngineTool, loop: Loop, signal: AbortSignal) {
   return tool({
@@ -114,6 +130,7 @@ interface ToolEnd {
 interface StepEnd {
   text: string;
   finishReason: string;
+  rawFinishReason?: string | undefined;
   usage: Pick<LanguageModelUsage, 'inputTokens' | 'inputTokenDetails' | 'outputTokens'>;
   response: { messages: readonly ModelMessage[]; headers?: Readonly<Record<string, string>> | undefined };
   content: readonly (
@@ -133,6 +150,10 @@ class Loop {
   readonly #model: Recipient;
   steps = 0;
   output: string | null = null;
+  /** How the last step ended. */
+  #end: Pick<StepEnd, 'text' | 'finishReason' | 'rawFinishReason'> | undefined;
+  #continuations = 0;
+  #askedAgain = false;
   /** Outcomes of the calls of the step under way, by id: some models use the same ids in every step. */
   #calls = new Map<string, CallOutcome>();
 
@@ -157,9 +178,29 @@ class Loop {
     return result;
   }
 
-  /** The last text that is not empty is the output. */
+  /** The last text that is not empty is the output; what goes on after the output limit belongs to what stood before. */
   hear(text: string): void {
-    if (text !== '') this.output = text;
+    if (text === '') return;
+    this.output = this.#end?.finishReason === 'length' ? `${this.output ?? ''}${text}` : text;
+  }
+
+  /** What the model is told when its answer was none, or only the beginning of one; undefined when the loop is over. */
+  async noteAfter(stepLimit: number): Promise<TranscriptMessage | undefined> {
+    const { finishReason, text } = this.#end ?? { finishReason: '', text: '' };
+    if (this.open !== undefined || this.steps >= stepLimit) return undefined;
+    let note: string | undefined;
+    if (finishReason === 'length' && this.#continuations < MAX_CONTINUATIONS) {
+      this.#continuations += 1;
+      note = GO_ON;
+    } else if (text === '' && finishReason !== 'length' && finishReason !== 'content-filter' && !this.#askedAgain) {
+      this.#askedAgain = true;
+      note = SAY_SOMETHING;
+    }
+    if (note === undefined) return undefined;
+    // Nobody wrote it: people see a message without text nowhere.
+    const message = { role: 'user' as const, text: '', frame: { before: note, after: '' } };
+    await this.#hooks.onMessage(message);
+    return message;
   }
 
   async onToolEnd(event: ToolEnd): Promise<void> {
@@ -181,6 +222,7 @@ class Loop {
     if (notice !== undefined) await this.#hooks.onWarning(decodeURIComponent(notice));
     this.#inputTokens = step.usage.inputTokens;
     this.hear(step.text);
+    this.#end = step;
     await this.#recordRefusedCalls(step);
     const added = messagesOfStep(step.response.messages, this.#model, this.open?.callId);
     for (const message of added) await this.#hooks.onMessage(message);
@@ -231,15 +273,33 @@ class Loop {
     if (this.open !== undefined) {
       return { reason: 'Completed', message: '', output: this.open.pause.text, steps: this.steps, open: this.open };
     }
+    if (this.#end?.finishReason === 'content-filter') {
+      const ended = endedBy(this.#end.rawFinishReason === 'refusal' ? 'ModelRefused' : 'ContentFiltered');
+      return { ...ended, output: this.output, steps: this.steps };
+    }
     // The last step is asked to close, so reaching it means that the limit ended the work, unless it was the only one.
     if (this.steps >= stepLimit && stepLimit > 1) return this.limited(stepLimit);
-    return { reason: 'Completed', message: '', output: this.output, steps: this.steps };
+    const cut = this.#cutShort();
+    return { ...(cut ?? { reason: 'Completed', message: '' }), output: this.output, steps: this.steps };
+  }
+
+  /** Why the last answer is not one with which the agent says that it is done. */
+  #cutShort(): (Pick<EngineOutcome, 'message'> & { reason: CutShort }) | undefined {
+    const { text, finishReason } = this.#end ?? { text: '', finishReason: '' };
+    if (finishReason === 'length') return endedBy('OutputLimitReached');
+    return text === '' ? endedBy('EmptyAnswer') : undefined;
   }
 
   limited(stepLimit: number): EngineOutcome {
     const message = `The agent used all ${stepLimit} steps of its limit.`;
     return { reason: 'StepLimitReached', message, output: this.output, steps: stepLimit };
   }
+}
+
+type CutShort = 'ModelRefused' | 'ContentFiltered' | 'EmptyAnswer' | 'OutputLimitReached';
+
+function endedBy(reason: CutShort): { reason: CutShort; message: string } {
+  return { reason, message: outcomeOf(reason).message };
 }
 
 const NOT_REACHED: ToolResult = {
@@ -254,8 +314,15 @@ function callOutcome(output: { type: string; output?: unknown; error?: unknown }
     const { result, isError } = output.output as ToolResult;
     return { result, isError };
   }
-  const error = output.error instanceof Error ? output.error.message : String(output.error);
+  const error = textOf(output.error);
   return { result: { error }, isError: true };
+}
+
+/** What a tool threw, for a model: an aborted call throws what the run was stopped with, which is no Error. */
+function textOf(thrown: unknown): string {
+  if (typeof thrown === 'string') return thrown;
+  const { message } = (thrown ?? {}) as { message?: unknown };
+  return typeof message === 'string' && message !== '' ? message : 'The tool was stopped before it answered.';
 }
 
 function tokensOf(usage: StepEnd['usage']): Omit<StepRecord, 'step' | 'finishReason'> {

@@ -97,7 +97,16 @@ export interface EngineOutcome {
   reason:
     | Extract<
         RunReason,
-        'Completed' | 'StepLimitReached' | 'ModelError' | 'ModelNotConfigured' | 'ModelUnpriced' | 'BudgetExhausted'
+        | 'Completed'
+        | 'StepLimitReached'
+        | 'ModelRefused'
+        | 'ContentFiltered'
+        | 'EmptyAnswer'
+        | 'OutputLimitReached'
+        | 'ModelError'
+        | 'ModelNotConfigured'
+        | 'ModelUnpriced'
+        | 'BudgetExhausted'
       >
     | 'Aborted';
   /** For errors: what happened, for a person. */

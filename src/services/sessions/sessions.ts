@@ -217,7 +217,7 @@ export function runMessages(run: AgentRun, events: readonly RunEvent[]): Session
   const { name } = run.metadata;
   const { createdAt } = projectApiRun(run);
   const said = events.flatMap((event) => (event.type === 'message' ? [event] : []));
-  const heard = said.find(({ message }) => message.role === 'user');
+  const heard = said.find(({ message }) => message.role === 'user' && message.text !== '');
   const input = heard?.message.role === 'user' ? heard.message.text : inputOf(run);
   const answers = events.flatMap((event) => {
     const answer = agentText(event);
