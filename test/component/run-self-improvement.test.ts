@@ -187,6 +187,17 @@ describe('install_mcp', () => {
       { isError: true, result: { error: 'you have 20 MCP servers, which is the limit' } },
     ]);
   });
+
+  test('leaves room in the agent for what others write into its status', async () => {
+    const args = Array.from({ length: 60 }, () => 'x'.repeat(4096));
+    const servers = Array.from({ length: 4 }, (_, n) => ({ name: `s${n}`, transport: 'stdio', command: 'sh', args }));
+    await start({ mcpServers: servers }, open);
+    await pods.run('helper-1', { message: add({ transport: 'stdio', command: 'sh', args: args.slice(0, 20) }) });
+    expect(await pods.calls('helper-1')).toMatchObject([
+      { isError: true, result: { error: expect.stringMatching(/at most 1048576 \(1 MiB\) are possible$/) } },
+    ]);
+    expect(agent()?.spec.mcpServers).toHaveLength(4);
+  });
 });
 
 test('flags that are off take the tools away, and so does a repository that owns the agent', async () => {

@@ -7,6 +7,8 @@ import { tryAgain } from '../errors.js';
 import { ToolRefusal, type ToolContext } from './tool-context.js';
 
 const MAX_TRIES = 5;
+/** Of the agent as JSON. etcd takes half a MiB more, which leaves room for what others write into the status. */
+const MAX_AGENT_BYTES = 1024 * 1024;
 
 /** What goes into the agent; fields that are not named stay. */
 export interface SelfChange {
@@ -29,6 +31,7 @@ export async function changeSelf(
     const agent = await readSelf(api, context);
     const change = changeOf(agent);
     if (change === undefined) return false;
+    expectRoom(agent, change);
     try {
       await write(api, context, agent, change);
       return true;
@@ -37,6 +40,17 @@ export async function changeSelf(
     }
   }
   throw tryAgain('the agent changes too often');
+}
+
+function expectRoom(agent: Agent, { spec, status }: SelfChange): void {
+  const changed = { ...agent, spec: { ...agent.spec, ...spec }, status: { ...agent.status, ...status } };
+  const bytes = bytesOf(changed);
+  if (bytes <= MAX_AGENT_BYTES || bytes <= bytesOf(agent)) return;
+  throw new ToolRefusal(`with this you would have ${bytes} bytes; at most ${MAX_AGENT_BYTES} (1 MiB) are possible`);
+}
+
+function bytesOf(agent: object): number {
+  return Buffer.byteLength(JSON.stringify(agent));
 }
 
 async function write(
