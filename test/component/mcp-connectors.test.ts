@@ -268,6 +268,15 @@ describe('set_mcp_servers', () => {
     ],
     [[http, http], 'two servers have the name docs: names are unique'],
     [
+      Array.from({ length: 4 }, (_, n) => ({
+        name: `s${n}`,
+        transport: 'stdio',
+        command: 'sh',
+        args: Array<string>(60).fill('x'.repeat(4096)),
+      })),
+      'argument "servers" has 984053 bytes; at most 786432 (768 KiB) are possible',
+    ],
+    [
       [{ name: 'a b', url: 'https://x.example' }],
       'argument "servers.0.name": must have letters, digits, _ and -, and begin with a letter or digit',
     ],

@@ -30,6 +30,9 @@ function toObject(list: readonly { name: string; value: string }[] | undefined):
   return Object.fromEntries((list ?? []).map(({ name, value }) => [name, value]));
 }
 
+/** Of all servers of an agent: etcd takes twice as much, which leaves room for the rest of it and for its status. */
+const MAX_SERVERS_BYTES = 768 * 1024;
+
 /** The result of set_mcp_servers: the list replaces the one before; at most one write. */
 export async function setMcpServers(
   deps: ChangeAgentDeps,
@@ -39,6 +42,7 @@ export async function setMcpServers(
 ) {
   const servers = given.map((server, index) => serverSpecOf(server, `servers.${index}`));
   refuseDoubles(servers);
+  expectStorable(servers);
   const known = await findAgent(deps, caller, id);
   const { name = known.box, plainHosts = [] } = deps.caches.Box.get(known.box) ?? {};
   for (const [index, { url }] of servers.entries()) expectTrusted({ name, plainHosts }, url, `servers.${index}`);
@@ -60,6 +64,12 @@ export async function setMcpServers(
 
 function isChanged(before: McpServerSpec | undefined, now: McpServerSpec): boolean {
   return before !== undefined && !sameJson(before, now);
+}
+
+function expectStorable(servers: readonly McpServerSpec[]): void {
+  const bytes = Buffer.byteLength(JSON.stringify(servers));
+  if (bytes <= MAX_SERVERS_BYTES) return;
+  throw new UserError(`argument "servers" has ${bytes} bytes; at most ${MAX_SERVERS_BYTES} (768 KiB) are possible`);
 }
 
 function refuseDoubles(servers: readonly McpServerSpec[]): void {
