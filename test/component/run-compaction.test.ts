@@ -68,7 +68,10 @@ test('is summarised when a call read more than four fifths of it, and goes on fr
   expect(sent(3)).toEqual([
     { role: 'user', content: `Do it.${MARK}Saved a note.` },
     { role: 'assistant', content: 'All done.' },
-    { role: 'user', content: 'And now?' },
+    {
+      role: 'user',
+      content: expect.stringMatching(/^<run_context>\n[^<]*"Noted\."\n<\/run_context>\n\nAnd now\?$/),
+    },
   ]);
 });
 
