@@ -17,6 +17,7 @@ export class EventStream {
   #data: string[] = [];
   #length = 0;
   #isTooLong = false;
+  #hasSkipped = false;
 
   /** An event with more than `maxLength` characters of data is passed over, and never held. */
   constructor(private readonly maxLength: number) {
@@ -26,6 +27,11 @@ export class EventStream {
   /** Characters of what has not ended yet. */
   get held(): number {
     return this.#length + this.#lines.held;
+  }
+
+  /** Whether an event was passed over. */
+  get hasSkipped(): boolean {
+    return this.#hasSkipped || this.#lines.hasDropped;
   }
 
   /** The events with data that end in this piece. */
@@ -58,6 +64,7 @@ export class EventStream {
     // The line break counts too: empty lines are held as well.
     this.#length += data.length + 1;
     this.#isTooLong ||= this.#length > this.maxLength + 1;
+    this.#hasSkipped ||= this.#isTooLong;
     if (this.#isTooLong) this.#data = [];
     else this.#data.push(data);
   }

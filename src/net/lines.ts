@@ -7,6 +7,7 @@ export class TextLines {
   #parts: string[] = [];
   #length = 0;
   #afterReturn = false;
+  #hasDropped = false;
 
   /** What has grown beyond `maxLength` characters is dropped. */
   constructor(private readonly maxLength = Infinity) {}
@@ -14,6 +15,11 @@ export class TextLines {
   /** Characters of the line that has not ended. */
   get held(): number {
     return this.#length;
+  }
+
+  /** Whether anything was dropped. */
+  get hasDropped(): boolean {
+    return this.#hasDropped;
   }
 
   /** The lines that end in this piece, at a line feed, a return or both. */
@@ -45,7 +51,9 @@ export class TextLines {
   #keep(part: string): void {
     this.#parts.push(part);
     this.#length += part.length;
-    if (this.#length > this.maxLength) this.rest();
+    if (this.#length <= this.maxLength) return;
+    this.#hasDropped = true;
+    this.rest();
   }
 }
 

@@ -62,9 +62,12 @@ function usageOf(provider: Model['provider'], calls: readonly Used[]) {
   const inputTokens = calls.reduce((sum, call) => sum + call.input, 0);
   const outputTokens = calls.reduce((sum, call) => sum + call.output, 0);
   const cost = costOf(provider, calls);
+  const saysCached = provider !== 'mistral' && provider !== 'boxwright';
+  const cacheReadTokens = saysCached ? calls.reduce((sum, { cached = 0 }) => sum + cached, 0) : 0;
   return {
     steps: calls.length,
     inputTokens,
+    ...(cacheReadTokens === 0 ? {} : { cacheReadTokens }),
     outputTokens,
     totalTokens: inputTokens + outputTokens,
     costUsd: `${Math.floor(cost / 1e6)}.${String(cost % 1e6).padStart(6, '0')}`,

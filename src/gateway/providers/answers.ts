@@ -62,7 +62,7 @@ async function readStream(response: ProviderResponse, options: AnswerOptions): P
       if (bytes > (asEvents ? MAX_ANSWER_BYTES : MAX_STREAM_BYTES)) throw tooLarge();
       if (asEvents) pieces.push(piece);
       for (const event of events.read(piece)) reader.read(event);
-      if (reader.characters > MAX_ANSWER_BYTES) throw tooLarge();
+      if (events.hasSkipped || reader.characters > MAX_ANSWER_BYTES) throw tooLarge();
       if (reader.failure !== undefined) throw failed(reader.failure, options);
     }
     for (const event of events.end()) reader.read(event);

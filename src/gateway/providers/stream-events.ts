@@ -3,11 +3,16 @@ import { EventStream, type ServerSentEvent } from '../../net/event-stream.js';
 import { parseJsonText } from '../../protocol/json-limits.js';
 import type { StreamEvent } from './dialect.js';
 
-/** A longer event does not tell usage. */
-const MAX_EVENT = 4 * 1024 * 1024;
+/** As much as an answer may have: some servers send all of it in one event. */
+const MAX_EVENT = 16 * 1024 * 1024;
 
 export class StreamEvents {
   readonly #events = new EventStream(MAX_EVENT);
+
+  /** Whether an event was too long to be read: what it said is missing. */
+  get hasSkipped(): boolean {
+    return this.#events.hasSkipped;
+  }
 
   /** The events that end in this piece. */
   read(piece: Uint8Array): StreamEvent[] {
