@@ -1,8 +1,13 @@
-// How the product is bundled: boxwright.mjs and its chunks, libraries included. The image holds nothing else of ours, and a
-// run pod starts faster from few files.
-export const BUILD = {
+// How the product is bundled: a folder for each image with boxwright.mjs and its chunks, libraries included. An image holds
+// nothing else of ours and nothing of the others, and a run pod starts faster from few files.
+export const BUNDLES = {
+  boxwright: { boxwright: 'src/main.ts' },
+  'boxwright-runner': { boxwright: 'src/runner-main.ts' },
   // The second is loaded as a thread (src/runner/tools/web/page-reader.ts).
-  entryPoints: { boxwright: 'src/main.ts', 'page-worker': 'src/runner/tools/web/page-worker.ts' },
+  'boxwright-tools': { boxwright: 'src/tools-main.ts', 'page-worker': 'src/runner/tools/web/page-worker.ts' },
+};
+
+export const BUILD = {
   outExtension: { '.js': '.mjs' },
   bundle: true,
   // Only in the image with a browser, and loaded only by a call that needs it.

@@ -1,9 +1,12 @@
-// Bundles the product into dist/ (or the folder that is named).
+// Bundles the product into dist/ (or the folder that is named), one folder for each image.
 import { build } from 'esbuild';
 import { rmSync } from 'node:fs';
-import { BUILD } from './build-options.mjs';
+import { join } from 'node:path';
+import { BUILD, BUNDLES } from './build-options.mjs';
 
 const [outdir = 'dist'] = process.argv.slice(2);
 
 rmSync(outdir, { recursive: true, force: true });
-await build({ ...BUILD, outdir });
+await Promise.all(
+  Object.entries(BUNDLES).map(([image, entryPoints]) => build({ ...BUILD, entryPoints, outdir: join(outdir, image) })),
+);

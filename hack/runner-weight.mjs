@@ -4,7 +4,7 @@ import { build } from 'esbuild';
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { BUILD } from './build-options.mjs';
+import { BUILD, BUNDLES } from './build-options.mjs';
 
 const STARTS = 9;
 // The runner ends at once without its settings, after everything was loaded.
@@ -16,7 +16,13 @@ const REPORT = `data:text/javascript,process.once('exit', () => {
 const measure = process.argv.includes('--measure');
 const outdir = mkdtempSync(join('node_modules', '.runner-weight-'));
 try {
-  const { metafile } = await build({ ...BUILD, outdir, metafile: true, write: measure });
+  const { metafile } = await build({
+    ...BUILD,
+    entryPoints: BUNDLES['boxwright-runner'],
+    outdir,
+    metafile: true,
+    write: measure,
+  });
   const weight = weigh(metafile);
   const starts = measure ? Array.from({ length: STARTS }, () => start(join(outdir, 'boxwright.mjs'))) : [];
   const least = (name) => Math.min(...starts.map((one) => one[name]));
@@ -30,7 +36,7 @@ try {
 function weigh({ outputs }) {
   const holds = (input) => (path) => Object.hasOwn(outputs[path].inputs, input);
   const paths = Object.keys(outputs);
-  const loaded = new Set([paths.find(holds('src/main.ts')), paths.find(holds('src/runner/main.ts'))]);
+  const loaded = new Set([paths.find(holds('src/runner-main.ts')), paths.find(holds('src/runner/main.ts'))]);
   for (const path of loaded) {
     for (const { path: next, kind } of outputs[path].imports) {
       if (kind === 'import-statement' && outputs[next] !== undefined) loaded.add(next);

@@ -14,7 +14,7 @@ fail() { printf '\nerror: %s\n' "$*" >&2; exit 1; }
 cat <<PLAN
 make up will:
   1. find or start a Kubernetes cluster on this machine (CLUSTER=kind|native|current overrides the choice)
-  2. bundle the product, build its image and load it into the cluster
+  2. bundle the product, build its images and load them into the cluster
   3. install the Helm chart charts/boxwright into namespace $namespace (two pods each of api, gateway, controller)
   4. apply examples/quickstart.yaml
   5. fire the trigger's URL, wait for the run and show it
@@ -26,14 +26,15 @@ eval "$("$cluster" env)"
 export KUBECONFIG
 kubectl() { "$KUBECTL" "$@"; }
 
-step 'Image'
+step 'Images'
 node hack/build.mjs
-# BROWSER=1: the variant with a browser for the agents, about 400 MB more.
-tag=$(VARIANT=$([[ ${BROWSER:-} == 1 ]] && echo browser || echo slim) hack/image/load.sh)
+tag=$(hack/image/load.sh)
+# BROWSER=1: tools with a browser for the agents, about 550 MB more.
+tools=boxwright-tools:$(if [[ ${BROWSER:-} == 1 ]]; then VARIANT=browser hack/image/load.sh; else echo "$tag"; fi)
 
 step 'Helm install'
 "$HELM" upgrade --install boxwright charts/boxwright --namespace "$namespace" --create-namespace \
-  --set image.tag="$tag" --set publicUrl="$BOXWRIGHT_SERVICE_URL" \
+  --set image.tag="$tag" --set image.tools="$tools" --set publicUrl="$BOXWRIGHT_SERVICE_URL" \
   --set api.service.type=NodePort --set api.service.nodePort=30080 >/dev/null
 for component in controller gateway api; do
   kubectl -n "$namespace" rollout status "deployment/boxwright-$component" --timeout=600s ||

@@ -6,7 +6,7 @@ set -euo pipefail
 source_dir=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 cluster=$source_dir/cluster.sh
 namespace=boxwright-selftest
-image=boxwright:selftest
+image=boxwright-tools:selftest
 work=$(mktemp -d)
 failures=0
 
@@ -35,8 +35,8 @@ remove_leftovers() {
 
 # A stand-in for the product: "serve" answers HTTP, "job" reports what a pod sees.
 write_program() {
-  mkdir "$work/dist"
-  cat >"$work/dist/boxwright.mjs" <<'PROGRAM'
+  mkdir -p "$work"/dist/{boxwright,boxwright-runner,boxwright-tools}
+  cat >"$work/dist/boxwright-tools/boxwright.mjs" <<'PROGRAM'
 import { readFileSync } from 'node:fs';
 import { lookup } from 'node:dns/promises';
 import { createServer } from 'node:http';
@@ -122,7 +122,7 @@ check 'a second up changes nothing' "$cluster" up
 check 'status finds all components' "$cluster" status
 trap remove_leftovers EXIT
 write_program
-check 'the image is built' env "DIST=$work/dist" "$source_dir/../image/build.sh" "$image" "$work/image.tar"
+check 'the image is built' env "DIST=$work/dist" "$source_dir/../image/build.sh" selftest "$work/image.tar" boxwright-tools
 check 'the image is loaded' "$cluster" load "$work/image.tar"
 
 kubectl delete namespace "$namespace" --ignore-not-found >/dev/null

@@ -15,8 +15,10 @@ export const ChartValues = z.strictObject({
     .regex(/^(https?:\/\/[^\s/]+(\/[^\s]*)?)?$/)
     .describe('Address under which clients reach the API. Required for an install.'),
   image: z.strictObject({
-    repository: z.string().min(1),
-    tag: z.string(),
+    repository: z.string().min(1).describe('Image of the control plane; with -runner and -tools those of run pods.'),
+    tag: z.string().describe('Tag of all three; the appVersion of the chart when empty.'),
+    runner: z.string().max(512).describe('Whole name of another image for the container runner of run pods.'),
+    tools: z.string().max(512).describe('Whole name of another image for the container tools of run pods.'),
     pullPolicy: z.enum(['Always', 'IfNotPresent', 'Never']),
     pullSecrets: z.array(z.string()),
     runPullSecrets: z.array(z.string()).describe('Pull secrets of run pods, in the namespace of each Box.'),

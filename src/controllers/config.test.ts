@@ -5,7 +5,8 @@ import { ControllerConfig } from './config.js';
 const NEEDED = {
   BOXWRIGHT_RELEASE_NAMESPACE: 'boxwright',
   BOXWRIGHT_POD_NAME: 'controller-1',
-  BOXWRIGHT_RUN_IMAGE: 'boxwright:1',
+  BOXWRIGHT_RUNNER_IMAGE: 'boxwright-runner:1',
+  BOXWRIGHT_TOOLS_IMAGE: 'boxwright-tools:1',
 };
 
 test('the variables of the chart are read, the others have defaults', () => {
@@ -38,6 +39,7 @@ test('every wrong variable is named at once', () => {
     'BOXWRIGHT_CLUSTER_CIDRS',
     'BOXWRIGHT_MAX_RUNNING',
     'BOXWRIGHT_POD_NAME',
-    'BOXWRIGHT_RUN_IMAGE',
+    'BOXWRIGHT_RUNNER_IMAGE',
+    'BOXWRIGHT_TOOLS_IMAGE',
   ]);
 });

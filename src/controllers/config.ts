@@ -20,7 +20,8 @@ export const ControllerConfig = z.object({
     .describe(
       'Service account of this process: it gets its rights to Secrets of workspace namespaces by RoleBindings.',
     ),
-  runImage: z.string().min(1).describe('Image of run pods.'),
+  runnerImage: z.string().min(1).describe('Image of the container `runner` of run pods, and of network probes.'),
+  toolsImage: z.string().min(1).describe('Image of the container `tools` of run pods, in Boxes without `spec.image`.'),
   runImagePullPolicy: z
     .enum(['Always', 'IfNotPresent', 'Never'])
     .default('IfNotPresent')

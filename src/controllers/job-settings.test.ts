@@ -15,7 +15,8 @@ function setUp(clusterIP?: string, ca: string | null = 'PEM') {
     spec: clusterIP === undefined ? {} : { clusterIP },
   });
   const config = {
-    runImage: 'boxwright:1',
+    runnerImage: 'boxwright-runner:1',
+    toolsImage: 'boxwright-tools:1',
     runImagePullPolicy: 'Never',
     gatewayService: 'boxwright-gateway',
     releaseNamespace: 'boxwright',
@@ -26,7 +27,8 @@ function setUp(clusterIP?: string, ca: string | null = 'PEM') {
 test('the gateway is reached by its address and verified by the name of its Service', async () => {
   const { read } = setUp('10.96.0.7');
   expect(await read(SIGNAL)).toEqual({
-    image: 'boxwright:1',
+    runnerImage: 'boxwright-runner:1',
+    toolsImage: 'boxwright-tools:1',
     imagePullPolicy: 'Never',
     gatewayIp: '10.96.0.7',
     gatewayServerName: 'boxwright-gateway.boxwright.svc',

@@ -1,4 +1,4 @@
-/** What all Jobs share: the image from the settings, the gateway's address from its Service, the CA from the installation. */
+/** What all Jobs share: the images from the settings, the gateway's address from its Service, the CA from the installation. */
 import type { KubeApi } from '../kube/types.js';
 import type { Clock } from '../runtime/clock.js';
 import type { JobSettings } from './agent-run/admission/job.js';
@@ -9,7 +9,10 @@ import { createServiceAddress } from './service-address.js';
 export interface JobSettingsDependencies {
   api: Pick<KubeApi, 'get'>;
   clock: Pick<Clock, 'monotonic'>;
-  config: Pick<ControllerConfig, 'runImage' | 'runImagePullPolicy' | 'gatewayService' | 'releaseNamespace'>;
+  config: Pick<
+    ControllerConfig,
+    'runnerImage' | 'toolsImage' | 'runImagePullPolicy' | 'gatewayService' | 'releaseNamespace'
+  >;
   /** PEM bundle; undefined until the installation is set up. */
   caBundle: () => string | undefined;
 }
@@ -23,7 +26,8 @@ export function createJobSettings(deps: JobSettingsDependencies): (signal: Abort
     if (gatewayCa === undefined) throw new Error('the certificate authority of the installation is not there yet');
     const [gatewayServerName = ''] = gatewayServerNames(config.gatewayService, config.releaseNamespace);
     return {
-      image: config.runImage,
+      runnerImage: config.runnerImage,
+      toolsImage: config.toolsImage,
       imagePullPolicy: config.runImagePullPolicy,
       gatewayIp: (await gateway(signal)).ip,
       gatewayServerName,

@@ -12,7 +12,7 @@ function setUp(apiService: object) {
   seed('boxwright-gateway', { clusterIP: '10.96.0.7' });
   seed('boxwright-api', apiService);
   const config = {
-    runImage: 'boxwright:1',
+    runnerImage: 'boxwright-runner:1',
     runImagePullPolicy: 'Never',
     gatewayService: 'boxwright-gateway',
     apiService: 'boxwright-api',
@@ -23,7 +23,7 @@ function setUp(apiService: object) {
 
 test('a probe tries the gateway where runs call it, and the API where clients in the cluster do', async () => {
   expect(await setUp({ clusterIP: '10.96.0.8', ports: [{ name: 'http', port: 80 }] })(SIGNAL)).toEqual({
-    image: 'boxwright:1',
+    image: 'boxwright-runner:1',
     imagePullPolicy: 'Never',
     targets: [
       { name: 'gateway', host: '10.96.0.7', port: 8443 },

@@ -8,7 +8,7 @@ import type { JobSettingsDependencies } from './job-settings.js';
 export interface ProbeSettingsDependencies extends Pick<JobSettingsDependencies, 'api' | 'clock'> {
   config: Pick<
     ControllerConfig,
-    'runImage' | 'runImagePullPolicy' | 'gatewayService' | 'apiService' | 'releaseNamespace'
+    'runnerImage' | 'runImagePullPolicy' | 'gatewayService' | 'apiService' | 'releaseNamespace'
   >;
 }
 
@@ -20,7 +20,7 @@ export function createProbeSettings(deps: ProbeSettingsDependencies): (signal: A
   return async (signal) => {
     const [gatewayAddress, apiAddress] = await Promise.all([gateway(signal), api(signal)]);
     return {
-      image: config.runImage,
+      image: config.runnerImage,
       imagePullPolicy: config.runImagePullPolicy,
       targets: [
         { name: 'gateway', host: gatewayAddress.ip, port: GATEWAY_PORT },

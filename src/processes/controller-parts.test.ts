@@ -48,7 +48,12 @@ function setUp() {
   const parts = createControllerParts({
     api,
     caches: createControllerCaches(open),
-    config: ControllerConfig.parse({ releaseNamespace: 'rel', podName: 'controller-0', runImage: 'boxwright:test' }),
+    config: ControllerConfig.parse({
+      releaseNamespace: 'rel',
+      podName: 'controller-0',
+      runnerImage: 'boxwright-runner:test',
+      toolsImage: 'boxwright-tools:test',
+    }),
     clock,
     log: recordingLog().log,
     events: { record: () => undefined },

@@ -22,6 +22,11 @@ export const SOCKET_DIR = '/var/run/boxwright/tools';
 export const TOOLS_SOCKET = `${SOCKET_DIR}/tools.sock`;
 /** Only in `tools`: the agent's files. */
 export const WORKSPACE_DIR = '/workspace';
+/**
+ * Only in `tools`: HOME of what the agent runs, emptyDir. Shells, git, npm and others take settings from there, so it must
+ * not be the workspace, in which later runs find what an earlier one wrote.
+ */
+export const HOME_DIR = '/home/agent';
 
 export const RUNNER_UID = 65532;
 export const TOOLS_UID = 65533;
@@ -37,6 +42,6 @@ export const GATEWAY_PORT = 8443;
 /** Health, metrics and (api only) the write barrier, on every control-plane pod. */
 export const INTERNAL_PORT = 8081;
 
-/** In the image variant with a browser: Debian's package, and the npm package that drives it. */
+/** In the tools image with a browser: Debian's package, and the npm package that drives it. */
 export const BROWSER_EXECUTABLE = '/usr/bin/chromium-headless-shell';
 export const BROWSER_DRIVER = '/app/node_modules/playwright-core/package.json';

@@ -140,7 +140,7 @@ export type RunEvent = z.output<typeof RunEvent>;
 export const ClaimRequest = z.object({
   protocol: z.int(),
   podUid: Name,
-  /** Whether the image of the pod has a browser; unknown of older runners. */
+  /** Whether the tools of the pod have a browser; absent when that is not known. */
   hasBrowser: z.boolean().optional(),
 });
 export type ClaimRequest = z.output<typeof ClaimRequest>;

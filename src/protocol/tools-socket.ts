@@ -1,7 +1,8 @@
 /**
  * The protocol between the containers `runner` and `tools` of a run pod: a unix socket, one connection for each
- * tool call, and one for each MCP server of transport stdio.
+ * tool call, and one for each MCP server of transport stdio. The image of `tools` may be older or newer than the runner.
  *
+ * - A question: the runner writes one `hello` frame, `tools` answers with one `offer` frame that lists what it can do.
  * - A call: the runner writes one `call` frame, `tools` answers with one `result` frame.
  * - A server: the runner writes one `open` frame, `tools` starts the program and answers with `started`; from then on both
  *   write `message` frames, each one JSON-RPC message. `tools` ends with one `ended` frame, whether it started or not.
@@ -21,7 +22,7 @@ import { Text } from './sizes.js';
 export const MAX_FRAME_BYTES = 1024 * 1024;
 /** Deepest nesting of arrays and objects in a frame. */
 export const MAX_FRAME_DEPTH = 32;
-/** Frames of each side on the connection of a call: the call, and its result. */
+/** Frames of each side on the connection of a call or a question: one, and its answer. */
 export const MAX_FRAMES = 1;
 /** Of a server: frames and bytes that one side may write before the connection is closed. */
 export const MAX_SERVER_FRAMES = 20_000;
@@ -203,8 +204,15 @@ export const ToolsOpen = z.object({
 });
 export type ToolsOpen = z.output<typeof ToolsOpen>;
 
+/** Asks which tools there are. */
+export const ToolsHello = z.object({ type: z.literal('hello') });
+
+/** The tools of this image, also such that the runner does not know. */
+export const ToolsOffer = z.object({ type: z.literal('offer'), tools: z.array(z.string().max(64)).max(200) });
+export type ToolsOffer = z.output<typeof ToolsOffer>;
+
 /** The first frame of a connection. */
-export const ToolsRequest = z.discriminatedUnion('type', [ToolsCall, ToolsOpen]);
+export const ToolsRequest = z.discriminatedUnion('type', [ToolsCall, ToolsOpen, ToolsHello]);
 export type ToolsRequest = z.output<typeof ToolsRequest>;
 
 /** One JSON-RPC message of either side. */
@@ -229,7 +237,7 @@ export class FrameError extends Error {
 }
 
 /** One frame. Throws {@link FrameError} when the value is too large. */
-export function encodeFrame(value: ToolsRequest | ToolsResult | ServerFrame): Buffer {
+export function encodeFrame(value: ToolsRequest | ToolsResult | ToolsOffer | ServerFrame): Buffer {
   const body = Buffer.from(JSON.stringify(value), 'utf8');
   if (body.length > MAX_FRAME_BYTES) throw new FrameError(`a frame holds at most ${MAX_FRAME_BYTES} bytes of JSON`);
   const frame = Buffer.allocUnsafe(4 + body.length);

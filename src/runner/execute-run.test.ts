@@ -10,7 +10,7 @@ import { textWithFrame } from './run-context.js';
 const DEPS = {
   tools: { call: () => Promise.reject(new Error('no call')) },
   toolsSocket: '',
-  hasBrowser: false,
+  offered: 'unknown' as const,
   journal: { append: () => Promise.resolve() },
   baseUrl: 'http://gateway',
   writeTermination: () => Promise.resolve(),
@@ -93,4 +93,32 @@ test('a run whose reports nobody takes ends all the same, with its termination m
   await clock.advance(60_000);
   expect(await ended).toBe('termination-message');
   expect(written.map((text) => JSON.parse(text) as unknown)).toMatchObject([{ reason: 'Completed', output: 'Done.' }]);
+});
+
+test('a run whose tools container is none of ours ends before its first model call, with what to do', async () => {
+  const clock = new FakeClock();
+  const outcomes: unknown[] = [];
+  const ended = await executeRun(makeClaim(), {
+    ...DEPS,
+    offered: 'silent',
+    clock,
+    log: createRunnerLog('runner', clock, () => undefined),
+    gateway: {
+      ...GATEWAY,
+      events: () => Promise.resolve({ ack: 0, cancel: false, epoch: 1 }),
+      finish: ({ outcome }) => {
+        outcomes.push(outcome);
+        return Promise.resolve({ phase: 'error' as const });
+      },
+    },
+    engine: { run: () => Promise.reject(new Error('no model call')) },
+  });
+  expect(ended).toBe('finished');
+  expect(outcomes).toEqual([
+    {
+      reason: 'RunnerError',
+      message: expect.stringContaining('must be made from the image boxwright-tools'),
+      output: null,
+    },
+  ]);
 });

@@ -24,6 +24,8 @@ import type { RunGateway } from './run-gateway.js';
 import { framedMessage } from './run-context.js';
 import { renderTermination } from './termination.js';
 import type { ToolsClient } from './tools-client.js';
+import { OFFER_SECONDS } from './tools-offer.js';
+import type { OfferedTools } from './tools-offer.js';
 
 /** Longest text of one event that is reported: three times this stays below one report. */
 const MAX_TEXT_BYTES = 200 * 1024;
@@ -44,8 +46,8 @@ export interface ExecuteDeps {
   tools: ToolsClient;
   /** Socket of the tools container. */
   toolsSocket: string;
-  /** Whether the image of the pod has a browser. */
-  hasBrowser: boolean;
+  /** What the tools container answered. */
+  offered: OfferedTools | 'silent';
   journal: Journal;
   /** Base URL of the model for the engine. */
   baseUrl: string;
@@ -74,6 +76,10 @@ const STOPS: Record<StopReason, string> = {
   RunnerError: 'The gateway did not accept a report of the runner.',
   Refused: 'The gateway refused the runner.',
 };
+
+const NO_TOOLS =
+  `Container tools did not answer within ${OFFER_SECONDS} s. Its image, spec.image of the Box, must be made from the image ` +
+  'boxwright-tools.';
 
 /** Executes the run and hands its outcome over. Never rejects. */
 export async function executeRun(claim: ClaimAnswer, deps: ExecuteDeps): Promise<RunEnd> {
@@ -127,13 +133,15 @@ interface WorkContext {
 }
 
 async function work(claim: ClaimAnswer, { deps, reporter, signal }: WorkContext): Promise<EngineOutcome> {
+  const { offered } = deps;
+  if (offered === 'silent') return { reason: 'Aborted', message: NO_TOOLS, output: null, steps: 0 };
   const hooks = recordingHooks(reporter, signal);
   let servers = NO_SERVERS;
   try {
     servers = await mcpServersOf(claim, deps, signal);
     for (const text of [...(claim.warnings ?? []), ...servers.warnings]) await hooks.onWarning(text);
     const own = [
-      ...podTools(claim.agent.tools, { client: deps.tools, hasBrowser: deps.hasBrowser }),
+      ...podTools(claim.agent.tools, { client: deps.tools, offered }),
       ...gatewayTools(claim.abilities, deps),
       // In an order of our own: servers may list theirs in another one each time.
       ...servers.tools.toSorted((a, b) => (a.name < b.name ? -1 : 1)),

@@ -11,6 +11,9 @@ import type { TranscriptMessage } from '../protocol/run.js';
 import { systemClock } from '../runtime/clock.js';
 import type { Clock } from '../runtime/clock.js';
 import { runRunner } from './main.js';
+import type { RunnerDeps } from './main.js';
+import { askForTools } from './tools-offer.js';
+import { toolsWith } from './tools/executor.js';
 import { runTools } from './tools/main.js';
 
 const temporary = temporaryDirectories();
@@ -41,10 +44,12 @@ async function makePod(options: FakeGatewayOptions = {}): Promise<Pod> {
     terminationLog: join(root, 'termination-log'),
   };
   const workspace = join(root, 'workspace');
-  for (const directory of [paths.journal, join(root, 'tools'), workspace]) await mkdir(directory);
+  const home = join(root, 'home');
+  for (const directory of [paths.journal, join(root, 'tools'), workspace, home]) await mkdir(directory);
   await writeFile(paths.token, 'run-token\n');
   const terminate = new AbortController();
   const lines: string[] = [];
+  let ask: RunnerDeps['askForTools'] = () => Promise.resolve(toolsWith({}));
   const env = {
     BOXWRIGHT_RUN_NAMESPACE: 'bw-b',
     BOXWRIGHT_RUN: 'helper-1',
@@ -74,7 +79,7 @@ async function makePod(options: FakeGatewayOptions = {}): Promise<Pod> {
           random: () => 0.5,
           terminate: terminate.signal,
           paths,
-          hasBrowser: false,
+          askForTools: ask,
         },
       ),
     async startTools() {
@@ -89,7 +94,7 @@ async function makePod(options: FakeGatewayOptions = {}): Promise<Pod> {
           },
           clock: systemClock,
           terminate: stop.signal,
-          paths: { socket: paths.toolsSocket, workspace },
+          paths: { socket: paths.toolsSocket, workspace, home },
           web: webAccess(),
         },
       );
@@ -100,6 +105,7 @@ async function makePod(options: FakeGatewayOptions = {}): Promise<Pod> {
         },
       });
       await ready.promise;
+      ask = (signal) => askForTools({ socketPath: paths.toolsSocket, clock: systemClock }, signal);
     },
   };
 }

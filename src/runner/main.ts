@@ -12,13 +12,14 @@ import { loadRunnerConfig } from './config.js';
 import type { RunnerConfig } from './config.js';
 import { executeRun } from './execute-run.js';
 import { GatewayClient } from './gateway-client.js';
-import { hasBrowser } from './has-browser.js';
 import { openJournal } from './journal.js';
 import { createRunnerLog, errorKind } from './log.js';
 import type { RunnerLog } from './log.js';
 import { createRunGateway, RunRefused } from './run-gateway.js';
 import type { RunGateway } from './run-gateway.js';
 import { createToolsClient } from './tools-client.js';
+import { askForTools, offers } from './tools-offer.js';
+import type { OfferedTools } from './tools-offer.js';
 
 /** The claim's bound of the controller: after it the Job is gone anyway. */
 const CLAIM_MS = 120_000;
@@ -31,8 +32,8 @@ export interface RunnerDeps {
   /** Fires when the pod is told to stop. */
   terminate: AbortSignal;
   paths: { token: string; journal: string; toolsSocket: string; terminationLog: string };
-  /** Whether the image of the pod has a browser. */
-  hasBrowser: boolean;
+  /** What the tools container can do. */
+  askForTools: (signal: AbortSignal) => Promise<OfferedTools | 'silent'>;
 }
 
 /** The real things of a run pod. */
@@ -50,7 +51,7 @@ export function systemRunnerDeps(): RunnerDeps {
       toolsSocket: TOOLS_SOCKET,
       terminationLog: '/dev/termination-log',
     },
-    hasBrowser: hasBrowser(),
+    askForTools: (signal) => askForTools({ socketPath: TOOLS_SOCKET, clock: systemClock }, signal),
   };
 }
 
@@ -74,11 +75,9 @@ export async function runRunner(env: NodeJS.ProcessEnv, deps: RunnerDeps = syste
     log,
   });
   try {
-    return await claimAndExecute(
-      createRunGateway(client, { ...config, hasBrowser: deps.hasBrowser }, deps.clock),
-      config,
-      { deps, log },
-    );
+    const offered = await deps.askForTools(deps.terminate);
+    const identity = { ...config, hasBrowser: offers(offered, 'browser_navigate') };
+    return await claimAndExecute(createRunGateway(client, identity, deps.clock), config, { deps, offered, log });
   } finally {
     client.close();
   }
@@ -87,7 +86,7 @@ export async function runRunner(env: NodeJS.ProcessEnv, deps: RunnerDeps = syste
 async function claimAndExecute(
   gateway: RunGateway,
   config: RunnerConfig,
-  { deps, log }: { deps: RunnerDeps; log: RunnerLog },
+  { deps, offered, log }: { deps: RunnerDeps; offered: OfferedTools | 'silent'; log: RunnerLog },
 ): Promise<number> {
   const { clock, paths } = deps;
   let claim;
@@ -104,7 +103,7 @@ async function claimAndExecute(
     engine: createAiSdkEngine(gateway.modelFetch),
     toolsSocket: paths.toolsSocket,
     tools: createToolsClient({ socketPath: paths.toolsSocket, run: config.run, clock }),
-    hasBrowser: deps.hasBrowser,
+    offered,
     journal: openJournal(paths.journal, log),
     baseUrl: new URL(claim.model.basePath, config.gatewayUrl).href,
     writeTermination: (text) => writeFile(paths.terminationLog, text),

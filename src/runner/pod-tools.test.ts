@@ -1,15 +1,17 @@
 import { podTools } from './pod-tools.js';
+import { TOOL_NAMES } from '../protocol/tools-socket.js';
 import type { ToolsClient } from './tools-client.js';
+import type { OfferedTools } from './tools-offer.js';
 
 const client: ToolsClient = { call: () => Promise.resolve({ isError: false, result: {} }) };
-const namesOf = (families: Record<string, boolean>, hasBrowser: boolean) =>
-  podTools(families, { client, hasBrowser }).map(({ name }) => name);
+const namesOf = (families: Record<string, boolean>, offered: OfferedTools = 'unknown') =>
+  podTools(families, { client, offered }).map(({ name }) => name);
 
 const FILES = ['read', 'write', 'edit', 'list', 'grep', 'glob'];
 const BROWSER = ['browser_navigate', 'browser_snapshot', 'browser_click', 'browser_type', 'browser_screenshot'];
 
 test('every family is on by default', () => {
-  expect(namesOf({}, true)).toEqual(['shell', ...FILES, 'fetch', ...BROWSER, 'ask_user']);
+  expect(namesOf({}, TOOL_NAMES)).toEqual(['shell', ...FILES, 'fetch', ...BROWSER, 'ask_user']);
 });
 
 test.each([
@@ -18,9 +20,14 @@ test.each([
   ['web', ['shell', ...FILES, ...BROWSER, 'ask_user']],
   ['browser', ['shell', ...FILES, 'fetch', 'ask_user']],
 ])('family %s can be switched off alone', (family, names) => {
-  expect(namesOf({ shell: true, files: true, web: true, browser: true, [family]: false }, true)).toEqual(names);
+  expect(namesOf({ shell: true, files: true, web: true, browser: true, [family]: false }, TOOL_NAMES)).toEqual(names);
 });
 
-test('an image without a browser offers none', () => {
-  expect(namesOf({ browser: true }, false)).toEqual(['shell', ...FILES, 'fetch', 'ask_user']);
+test('what the image of tools does not have is not offered; what the runner does not know neither', () => {
+  const without = ['later_tool', ...TOOL_NAMES.filter((name) => !BROWSER.includes(name))];
+  expect(namesOf({ browser: true }, without)).toEqual(['shell', ...FILES, 'fetch', 'ask_user']);
+});
+
+test('an image that cannot tell is taken to have all', () => {
+  expect(namesOf({})).toEqual(namesOf({}, TOOL_NAMES));
 });

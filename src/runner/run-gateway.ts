@@ -63,8 +63,8 @@ export interface RunIdentity {
   namespace: string;
   run: string;
   podUid: string;
-  /** Whether the image of the pod has a browser. */
-  hasBrowser: boolean;
+  /** Whether the image of `tools` has a browser; undefined when that is not known. */
+  hasBrowser: boolean | undefined;
 }
 
 export function createRunGateway(client: GatewayClient, identity: RunIdentity, clock: Clock): RunGateway {

@@ -8,12 +8,12 @@ import type { Clock } from '../runtime/clock.js';
 const CONNECT_MS = 10_000;
 const CONNECT_PAUSE_MS = 50;
 
-/** A connection; undefined when there is none after 10 s, or when the signal fires. Never rejects. */
+/** A connection; undefined when there is none after 10 s or `withinMs`, or when the signal fires. Never rejects. */
 export async function connectTools(
-  options: { socketPath: string; clock: Clock },
+  options: { socketPath: string; clock: Clock; withinMs?: number },
   signal: AbortSignal,
 ): Promise<Socket | undefined> {
-  const giveUpAt = options.clock.monotonic() + CONNECT_MS;
+  const giveUpAt = options.clock.monotonic() + (options.withinMs ?? CONNECT_MS);
   while (!signal.aborted && options.clock.monotonic() < giveUpAt) {
     const socket = await tryConnect(options.socketPath);
     if (socket !== undefined) return socket;

@@ -50,7 +50,8 @@ export async function startReplica(options: ReplicaOptions): Promise<Replica> {
     config: ControllerConfig.parse({
       releaseNamespace,
       podName,
-      runImage: 'boxwright:test',
+      runnerImage: 'boxwright-runner:test',
+      toolsImage: 'boxwright-tools:test',
       internalPort: 0,
       leaseSeconds: 60,
       ...options.config,

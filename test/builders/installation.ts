@@ -73,7 +73,8 @@ export class Installation {
       controller: {
         ...common,
         BOXWRIGHT_POD_NAME: 'controller-0',
-        BOXWRIGHT_RUN_IMAGE: 'boxwright:test',
+        BOXWRIGHT_RUNNER_IMAGE: 'boxwright-runner:test',
+        BOXWRIGHT_TOOLS_IMAGE: 'boxwright-tools:test',
         // There is no second replica, and nobody who would start this one again when the machine is very busy.
         BOXWRIGHT_LEASE_SECONDS: '120',
       },

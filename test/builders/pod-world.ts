@@ -9,6 +9,7 @@ import { join } from 'node:path';
 import type { AgentRun } from '../../src/api/v1alpha1/agent-run.js';
 import { systemClock } from '../../src/runtime/clock.js';
 import { runRunner } from '../../src/runner/main.js';
+import { toolsWith } from '../../src/runner/tools/executor.js';
 import { runTools } from '../../src/runner/tools/main.js';
 import { readTranscript } from '../../src/transcript/chunk-store.js';
 import type { RunEvent } from '../../src/protocol/run.js';
@@ -58,10 +59,11 @@ export class PodWorld {
     };
     await mkdir(paths.journal);
     await mkdir(join(root, 'workspace'));
+    await mkdir(join(root, 'home'));
     await writeFile(paths.token, pod.token);
     const stop = new AbortController();
     const common = { writeLog: () => undefined, clock: systemClock, terminate: stop.signal };
-    const toolsPaths = { socket: paths.toolsSocket, workspace: join(root, 'workspace') };
+    const toolsPaths = { socket: paths.toolsSocket, workspace: join(root, 'workspace'), home: join(root, 'home') };
     const tools = runTools({}, { ...common, paths: toolsPaths, web: webAccess() });
     const env = {
       BOXWRIGHT_RUN_NAMESPACE: NAMESPACE,
@@ -71,7 +73,7 @@ export class PodWorld {
       BOXWRIGHT_GATEWAY_SERVER_NAME: 'unused',
       BOXWRIGHT_GATEWAY_CA: 'unused',
     };
-    await runRunner(env, { ...common, random: () => 0, paths, hasBrowser: false });
+    await runRunner(env, { ...common, random: () => 0, paths, askForTools: () => Promise.resolve(toolsWith({})) });
     stop.abort();
     await tools;
     return this.world.run(name);

@@ -18,11 +18,11 @@ export interface Bundle {
   remove(): Promise<void>;
 }
 
-/** Bundles the product as the image does, into a folder of its own. */
+/** Bundles the product as its images do, into a folder of its own; `main` is the control plane. */
 export async function bundleProduct(): Promise<Bundle> {
   const folder = await mkdtemp(join(REPOSITORY, 'node_modules/.bundle-'));
   await promisify(execFile)(process.execPath, ['hack/build.mjs', folder], { cwd: REPOSITORY });
-  return { main: join(folder, 'boxwright.mjs'), remove: () => rm(folder, { recursive: true, force: true }) };
+  return { main: join(folder, 'boxwright/boxwright.mjs'), remove: () => rm(folder, { recursive: true, force: true }) };
 }
 
 export interface ProductProcessOptions {

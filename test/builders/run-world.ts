@@ -158,7 +158,8 @@ export class RunWorld {
       budgets,
       jobSettings: () =>
         Promise.resolve({
-          image: 'boxwright:test',
+          runnerImage: 'boxwright-runner:test',
+          toolsImage: 'boxwright-tools:test',
           imagePullPolicy: 'Never',
           gatewayIp: '10.0.0.1',
           gatewayServerName: 'gateway',

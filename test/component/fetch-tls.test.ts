@@ -28,7 +28,7 @@ afterAll(async () => {
 
 async function fetchFrom(host: string): Promise<Record<string, unknown>> {
   const web = webAccess({ isAllowed: () => true });
-  const execute = createToolExecutor({ workspace: '/nowhere', clock: systemClock, web });
+  const execute = createToolExecutor({ workspace: '/nowhere', home: '/nowhere', clock: systemClock, web });
   const input = { url: `https://${host}:${(server.address() as AddressInfo).port}/` };
   const call = { type: 'call' as const, run: 'ada-1', call: 1, tool: 'fetch' as const, input };
   return (await execute(call, new AbortController().signal)).result;

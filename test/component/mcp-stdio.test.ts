@@ -21,7 +21,7 @@ test('its tools are listed and called', async () => {
       clock: systemClock,
       writeLog: () => undefined,
       terminate: stop.signal,
-      paths: { socket: socketPath, workspace },
+      paths: { socket: socketPath, workspace, home: workspace },
       web: webAccess(),
     },
   );

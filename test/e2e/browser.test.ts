@@ -1,4 +1,4 @@
-/** The variant of the image with a browser, in real pods. Pages are tested in test/integration/browser.test.ts. */
+/** The tools image with a browser, in real pods. Pages are tested in test/integration/browser.test.ts. */
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { jest } from '@jest/globals';
@@ -9,7 +9,7 @@ import type { RunRecord } from './support/mcp.js';
 import { createTenant } from './support/tenant.js';
 import type { Tenant } from './support/tenant.js';
 
-// The image is about 400 MB of Debian packages, made once on a machine.
+// The image is about 550 MB of Debian packages, made once on a machine.
 jest.setTimeout(1_800_000);
 
 const CALLS = [
@@ -19,13 +19,13 @@ const CALLS = [
   '/tool shell {"command": "head -c 8 .runs/*/3.png | od -An -tx1"}',
 ];
 
-describe('a Box with the browser variant of the image', () => {
+describe('a Box with the tools image that has a browser', () => {
   let tenant: Tenant;
 
   beforeAll(async () => {
     const env = { ...process.env, VARIANT: 'browser' };
     const { stdout } = await promisify(execFile)('hack/image/load.sh', { env });
-    const box = { image: `boxwright:${stdout.trim()}`, resources: { memory: '1536Mi' } };
+    const box = { image: `boxwright-tools:${stdout.trim()}`, resources: { memory: '1536Mi' } };
     const egress = { mode: 'internet', requireEnforcement: false };
     tenant = await createTenant('e2e-browser', { box: { egress } });
     await tenant.agent('surfer');

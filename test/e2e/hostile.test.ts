@@ -286,7 +286,7 @@ describe('hostile callers, colleagues and agents', () => {
     const run = await finishedRun(tenant.apiKey, tenant.agentId('worker'), 'reaches');
     const { output: seen } = JSON.parse(run.toolCalls?.[0]?.result ?? '{}') as { output: string };
 
-    expect(seen).toContain('env HOME=/workspace');
+    expect(seen).toContain('env HOME=/home/agent');
     expect(seen).not.toMatch(/^env BOXWRIGHT_/m);
     expect(seen).not.toMatch(/eyJ[A-Za-z0-9_-]{10,}/);
     expect(seen).not.toMatch(/^mount .*(serviceaccount|boxwright\/(token|journal))/m);

@@ -139,7 +139,7 @@ describe('models of vendors', () => {
   });
 
   test('no key of a vendor is in the pod of a run: not in its memory, environment, files or mounts', async () => {
-    const look = 'env; cat /proc/mounts; grep -rl sk-vendor- /workspace /tmp /var/run /dev/shm 2>&1';
+    const look = 'env; cat /proc/mounts; grep -rl sk-vendor- /workspace /home /tmp /var/run /dev/shm 2>&1';
     const shell = (command: string) => ({ calls: [{ tool: 'shell', input: { command } }] });
     await vendors.script('searched', shell(look), shell('sleep 280; echo in-tools'), { text: 'Never.' });
     await createRun(tenant, 'on-anthropic', 'Look for it. [case:searched]', 'searched');
@@ -158,7 +158,7 @@ describe('models of vendors', () => {
     await requestCancel(tenant, 'searched');
     await ended(tenant, 'searched');
     const run = await finishedRun(tenant.apiKey, tenant.agentId('on-anthropic'), 'searched');
-    expect(run.toolCalls?.[0]?.result).toContain('HOME=/workspace');
+    expect(run.toolCalls?.[0]?.result).toContain('HOME=/home/agent');
     expect(JSON.stringify(run.toolCalls?.[0]?.result)).not.toContain('sk-vendor-');
   });
 

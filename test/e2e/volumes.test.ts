@@ -14,6 +14,16 @@ const CLASS = 'boxwright-e2e-local';
 const VOLUME = 'boxwright-e2e-volume';
 const FOLDER = 'boxwright-e2e-volume';
 
+/** Every way in which a shell and git take settings; `acted` is there when one of them came from an earlier run. */
+const TRUSTED = [
+  'bash -i -c true < /dev/null 2> /dev/null; bash -l -c true',
+  'git sneak 2> /dev/null; test ! -e acted || echo acted',
+  'echo planted files: $(ls -d .bashrc .bash_profile .profile .gitconfig .config/git/config | wc -l)',
+  'echo left at home: $(find ~ -type f | wc -l)',
+  'env | grep -E "^(HOME|XDG_|BASH_ENV|ENV)"',
+  'echo git: $(git config --global user.name || echo none)',
+].join('; ');
+
 describe('persistent workspaces', () => {
   let tenant: Tenant;
   let node: Awaited<ReturnType<typeof someNode>>;
@@ -67,6 +77,18 @@ describe('persistent workspaces', () => {
     });
   }
 
+  /** What an untrusted run can leave for later ones: settings in the workspace, and in its own home. */
+  async function plantSettings(): Promise<void> {
+    const plant = [
+      'printf "touch /workspace/acted\\n" | tee .bashrc .bash_profile .profile > ~/.bashrc',
+      'printf "[user]\\n\\tname = Mallory\\n[alias]\\n\\tsneak = !touch /workspace/acted\\n" | tee .gitconfig > ~/.gitconfig',
+      'mkdir -p .config/git ~/.config/git',
+      'cp .gitconfig .config/git/config && cp .gitconfig ~/.config/git/config',
+    ].join(' && ');
+    await createRun(tenant, 'keeper', `/shell ${plant}\n/say planted`, 'plants');
+    expect((await ended(tenant, 'plants')).status).toMatchObject({ phase: 'done', output: 'planted' });
+  }
+
   test('runs wait for a StorageClass, then for a volume, with the cause; then files stay until the agent goes', async () => {
     await tenant.agent('keeper');
     await createRun(tenant, 'keeper', '/shell echo kept > note; mkdir sub; id\n/say written', 'writes');
@@ -98,6 +120,17 @@ describe('persistent workspaces', () => {
       },
     );
     expect(toolCalls).toMatchObject([{ isError: false, result: expect.stringContaining('kept') }]);
+
+    await plantSettings();
+    await createRun(tenant, 'keeper', `/shell ${TRUSTED}`, 'trusts');
+    expect((await ended(tenant, 'trusts')).status).toMatchObject({ phase: 'done' });
+    const seen = await toolOk<{ toolCalls: { result: string }[] }>(tenant.apiKey, 'get_run', {
+      agentId: tenant.agentId('keeper'),
+      runId: 'trusts',
+      includeToolCalls: true,
+    });
+    const { output } = JSON.parse(seen.toolCalls[0]?.result ?? '{}') as { output: string };
+    expect(output.trim().split('\n')).toEqual(['planted files: 5', 'left at home: 0', 'HOME=/home/agent', 'git: none']);
 
     await createRun(tenant, 'keeper', '/shell sleep 300', 'works');
     await withReason(tenant, 'works', 'Working');

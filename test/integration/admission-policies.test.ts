@@ -102,7 +102,8 @@ describe('admission policies', () => {
   function makeJob(name: string, more: object = {}) {
     const run = makeRun(name, { metadata: { namespace: NAMESPACE } });
     const settings = {
-      image: 'x',
+      runnerImage: 'x',
+      toolsImage: 'x',
       imagePullPolicy: 'IfNotPresent',
       gatewayIp: '10.96.0.7',
       gatewayServerName: 'g',

@@ -59,7 +59,7 @@ afterAll(async () => {
 let calls = 0;
 function call(tool: ToolName, input: Record<string, unknown> = {}, services: { browser?: Browser } = { browser }) {
   calls += 1;
-  const execute = createToolExecutor({ workspace, clock: systemClock, web: webAccess(), ...services });
+  const execute = createToolExecutor({ workspace, home: workspace, clock: systemClock, web: webAccess(), ...services });
   return execute({ type: 'call', run: 'ada-1', call: calls, tool, input }, new AbortController().signal);
 }
 const open = (path: string, host = 'shop.example') =>

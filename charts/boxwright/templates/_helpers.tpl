@@ -2,6 +2,12 @@
 {{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}
 {{- end }}
 
+{{/* Image of a container of run pods. Argument: dict with root and container. */}}
+{{- define "boxwright.runImage" -}}
+{{- $image := .root.Values.image }}
+{{- get $image .container | default (printf "%s-%s:%s" $image.repository .container ($image.tag | default .root.Chart.AppVersion)) }}
+{{- end }}
+
 {{- define "boxwright.labels" -}}
 app.kubernetes.io/name: boxwright
 app.kubernetes.io/instance: {{ .Release.Name }}

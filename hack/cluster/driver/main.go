@@ -15,7 +15,7 @@ const usage = `usage: cluster.sh COMMAND
   clean              down, and remove the data
   status             one line a component; fails when one is missing
   env                lines for eval: KUBECONFIG, KUBECTL, HELM, CTR, BOXWRIGHT_SERVICE_URL
-  load FILE.tar      bring an image (docker-archive) to the node
+  load FILE.tar      bring images (docker-archive or OCI layout) to the node
   kubectl ARGS...    kubectl for this cluster
   helm ARGS...       Helm for this cluster
   kill NAME [SIG]    end a component at once (SIG: KILL, TERM, STOP, CONT); native only

@@ -204,7 +204,7 @@ export const BoxSpec = z.object({
     .max(512)
     .optional()
     .describe(
-      "Image of run pods, built from the installation's image, for example with more command-line tools; the installation's own when absent.",
+      "Image of the container `tools` of run pods, made from the installation's image boxwright-tools, for example with more command-line tools; the installation's own when absent.",
     ),
   imagePullSecrets: z
     .array(z.string().min(1).max(253))

@@ -67,7 +67,7 @@ export function buildProbeJob(box: Box, settings: ProbeSettings, digest: string)
   };
 }
 
-/** Like the pod of a run except for its containers; the Box's own image may be older than the probe. */
+/** Like the pod of a run except for its containers, with the image of their runner. */
 function podSpec(box: Box, settings: ProbeSettings): Record<string, unknown> {
   const { runtimeClassName } = box.spec;
   const limits = { cpu: '100m', memory: '128Mi', 'ephemeral-storage': '32Mi' };

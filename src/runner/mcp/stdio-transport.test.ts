@@ -34,8 +34,9 @@ async function startTools(): Promise<void> {
   const log = createRunnerLog('tools', systemClock, () => undefined);
   tools = await listenForCalls({
     socketPath,
+    offered: [],
     execute: () => Promise.resolve({ isError: false, result: {} }),
-    runServer: createProgramRunner({ workspace: directory, clock: systemClock, log }),
+    runServer: createProgramRunner({ workspace: directory, home: '/home/of-the-run', clock: systemClock, log }),
     clock: systemClock,
     log,
   });
@@ -111,7 +112,7 @@ test('the program has a clean environment and what it was given, and works in th
   await transport.send(ask(1, 'env'));
   const { result } = (await next()) as { result: { env: Record<string, string>; cwd: string } };
   expect(Object.keys(result.env).sort()).toEqual(['HOME', 'LANG', 'PATH', 'TOKEN']);
-  expect(result.env).toMatchObject({ TOKEN: 'given', HOME: directory });
+  expect(result.env).toMatchObject({ TOKEN: 'given', HOME: '/home/of-the-run' });
   expect(result.cwd).toBe(directory);
 });
 

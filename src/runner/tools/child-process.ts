@@ -31,7 +31,10 @@ export interface ChildEnd {
   timedOut: boolean;
 }
 
-/** Nothing of this process's environment: what the agent runs sees what the image has, and no more. */
+/**
+ * Nothing of this process's environment: what the agent runs sees what the image has, and no more. Without BASH_ENV, ENV and
+ * XDG_… every setting comes from the image or from `home`.
+ */
 export function cleanEnvironment(home: string): Record<string, string> {
   return { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin', HOME: home, LANG: 'C.UTF-8' };
 }

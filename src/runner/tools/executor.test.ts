@@ -13,10 +13,12 @@ import { createToolExecutor } from './executor.js';
 
 const temporary = temporaryDirectories();
 let workspace: string;
+let home: string;
 let outside: string;
 
 beforeEach(async () => {
   workspace = await temporary('workspace');
+  home = await temporary('home');
   outside = await temporary('outside');
   await writeFile(join(outside, 'secret'), 'top secret');
 });
@@ -24,7 +26,7 @@ beforeEach(async () => {
 let calls = 0;
 function call(tool: ToolName, input: Record<string, unknown>, options: { signal?: AbortSignal; clock?: Clock } = {}) {
   calls += 1;
-  const execute = createToolExecutor({ workspace, clock: options.clock ?? systemClock, web: webAccess() });
+  const execute = createToolExecutor({ workspace, home, clock: options.clock ?? systemClock, web: webAccess() });
   const signal = options.signal ?? new AbortController().signal;
   return execute({ type: 'call', run: 'helper-1', call: calls, tool, input }, signal);
 }
@@ -58,7 +60,23 @@ describe('shell', () => {
     expect(new Set(names.filter((name) => name !== ''))).toEqual(
       new Set(['HOME', 'LANG', 'PATH', 'PWD', 'SHLVL', '_']),
     );
-    expect(result['output']).toContain(`HOME=${workspace}\n`);
+    expect(result['output']).toContain(`HOME=${home}\n`);
+  });
+
+  test('settings of shell and git that lie in the workspace do not act', async () => {
+    const startup = `touch ${join(outside, 'acted')}`;
+    for (const name of ['.bashrc', '.bash_profile', '.profile', '.bash_login']) {
+      await writeFile(join(workspace, name), startup);
+    }
+    await writeFile(join(workspace, '.gitconfig'), '[alias]\nsneak = !touch acted\n');
+    process.env['BASH_ENV'] = join(workspace, '.bashrc');
+    process.env['ENV'] = join(workspace, '.bashrc');
+    await call('shell', { command: 'bash -i -c true </dev/null; bash -l -c true; sh -i -c true </dev/null; true' });
+    delete process.env['BASH_ENV'];
+    delete process.env['ENV'];
+    expect(existsSync(join(outside, 'acted'))).toBe(false);
+    expect((await call('shell', { command: 'git sneak' })).isError).toBe(true);
+    expect(existsSync(join(workspace, 'acted'))).toBe(false);
   });
 
   test('leaves the CPU to the supervisor first: niceness 19, and none of ours', async () => {

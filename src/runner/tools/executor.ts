@@ -1,6 +1,6 @@
 /** Checks a call's input and hands it to its tool. A mistake of the model becomes a result that says what to do. */
 import { describeIssues } from '../../protocol/issues.js';
-import { TOOL_DEFINITIONS } from '../../protocol/tools-socket.js';
+import { TOOL_DEFINITIONS, TOOL_NAMES } from '../../protocol/tools-socket.js';
 import type { ToolInput, ToolName, ToolsCall } from '../../protocol/tools-socket.js';
 import type { Clock } from '../../runtime/clock.js';
 import type { ToolResult } from '../engine.js';
@@ -18,6 +18,8 @@ import type { WebAccess } from './web/fetch.js';
 /** What all calls share. */
 export interface ToolServices {
   workspace: string;
+  /** HOME of processes; goes with the run. */
+  home: string;
   clock: Clock;
   web: WebAccess;
   /** Absent where the image has none. */
@@ -56,6 +58,11 @@ const TOOLS: Tools = {
   browser_type: type,
   browser_screenshot: screenshot,
 };
+
+/** Names of the tools that can be called here. */
+export function toolsWith({ browser }: Pick<ToolServices, 'browser'>): ToolName[] {
+  return TOOL_NAMES.filter((name) => browser !== undefined || TOOL_DEFINITIONS[name].family !== 'browser');
+}
 
 /** Executes calls in one workspace. The result never rejects. */
 export function createToolExecutor(services: ToolServices): ExecuteTool {

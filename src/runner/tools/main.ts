@@ -5,15 +5,15 @@
 import { dirname, join } from 'node:path';
 import { systemResolve } from '../../net/dial.js';
 import { publicAddresses } from '../../net/public-address.js';
-import { BROWSER_EXECUTABLE, TOOLS_SOCKET, WORKSPACE_DIR } from '../../protocol/pod.js';
+import { BROWSER_EXECUTABLE, HOME_DIR, TOOLS_SOCKET, WORKSPACE_DIR } from '../../protocol/pod.js';
 import type { Clock } from '../../runtime/clock.js';
 import { systemClock } from '../../runtime/clock.js';
 import { createRunnerLog, errorKind } from '../log.js';
 import type { RunnerLog } from '../log.js';
-import { hasBrowser } from '../has-browser.js';
 import { createBrowser } from './browser/browser.js';
 import type { Browser } from './browser/browser.js';
-import { createToolExecutor } from './executor.js';
+import { hasBrowser } from './browser/has-browser.js';
+import { createToolExecutor, toolsWith } from './executor.js';
 import { createProgramRunner } from './mcp-program.js';
 import { killGroup, readProcessGroups, superviseProcesses } from './process-supervisor.js';
 import { pruneRunLogs } from './run-logs.js';
@@ -26,7 +26,7 @@ export interface ToolsDeps {
   writeLog: (line: string) => void;
   /** Fires when the container is told to stop. */
   terminate: AbortSignal;
-  paths: { socket: string; workspace: string };
+  paths: { socket: string; workspace: string; home: string };
   web: WebAccess;
   /** Absent where the image has none. */
   browser?: Browser | undefined;
@@ -41,18 +41,16 @@ export function systemToolsDeps(): ToolsDeps {
     clock: systemClock,
     writeLog: (line) => process.stdout.write(line),
     terminate: terminate.signal,
-    paths: { socket: TOOLS_SOCKET, workspace: WORKSPACE_DIR },
+    paths: { socket: TOOLS_SOCKET, workspace: WORKSPACE_DIR, home: HOME_DIR },
     web: {
       dialer,
-      // hack/build.mjs puts it beside the main file.
+      // hack/build-options.mjs puts it beside the main file.
       readPage: createPageReader({
         worker: join(dirname(process.argv[1] ?? ''), 'page-worker.mjs'),
         clock: systemClock,
       }),
     },
-    ...(hasBrowser()
-      ? { browser: createBrowser({ executable: BROWSER_EXECUTABLE, home: WORKSPACE_DIR, dialer }) }
-      : {}),
+    ...(hasBrowser() ? { browser: createBrowser({ executable: BROWSER_EXECUTABLE, home: HOME_DIR, dialer }) } : {}),
   };
 }
 
@@ -60,11 +58,19 @@ export function systemToolsDeps(): ToolsDeps {
 export async function runTools(_env: NodeJS.ProcessEnv, deps: ToolsDeps = systemToolsDeps()): Promise<number> {
   const log = createRunnerLog('tools', deps.clock, deps.writeLog);
   try {
-    const execute = createToolExecutor({ ...deps, workspace: deps.paths.workspace });
-    const runServer = createProgramRunner({ workspace: deps.paths.workspace, clock: deps.clock, log });
-    const server = await listenForCalls({ socketPath: deps.paths.socket, execute, runServer, clock: deps.clock, log });
+    const { workspace, home } = deps.paths;
+    const execute = createToolExecutor({ ...deps, workspace, home });
+    const runServer = createProgramRunner({ workspace, home, clock: deps.clock, log });
+    const server = await listenForCalls({
+      socketPath: deps.paths.socket,
+      offered: toolsWith(deps),
+      execute,
+      runServer,
+      clock: deps.clock,
+      log,
+    });
     log.info({}, 'tools are ready');
-    forgetOldLogs(deps.paths.workspace, log);
+    forgetOldLogs(workspace, log);
     await superviseProcesses({
       clock: deps.clock,
       log,

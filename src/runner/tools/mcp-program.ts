@@ -27,6 +27,8 @@ type Program = ChildProcessByStdio<Writable, Readable, Readable>;
 
 interface ProgramDeps {
   workspace: string;
+  /** HOME of the programs; goes with the run. */
+  home: string;
   clock: Clock;
   log: RunnerLog;
 }
@@ -36,7 +38,7 @@ export function createProgramRunner(deps: ProgramDeps): RunServer {
   return async (open, connection) => {
     const { name } = open.server;
     const send = (frame: ServerFrame) => connection.socket.write(encodeFrame(frame));
-    const child = start(open, deps.workspace);
+    const child = start(open, deps);
     const errors = keepErrors(child, deps.workspace, open);
     const ended = endOf(child);
     const started = await startOf(child);
@@ -53,10 +55,10 @@ export function createProgramRunner(deps: ProgramDeps): RunServer {
   };
 }
 
-function start({ server }: ToolsOpen, workspace: string): Program {
+function start({ server }: ToolsOpen, { workspace, home }: ProgramDeps): Program {
   return spawn(server.command, server.args, {
     cwd: realpathSync(workspace),
-    env: { ...cleanEnvironment(workspace), ...server.env },
+    env: { ...cleanEnvironment(home), ...server.env },
     detached: true,
     stdio: ['pipe', 'pipe', 'pipe'],
   });

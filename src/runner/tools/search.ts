@@ -48,7 +48,7 @@ export async function grepFiles(input: ToolInput<'grep'>, context: ToolContext):
     file: '/bin/grep',
     args: grepArguments(input, await displayPath(context.workspace, path)),
     cwd: await realpath(context.workspace),
-    home: context.workspace,
+    home: context.home,
     timeoutMs: FILES_SECONDS * 1000,
     clock: context.clock,
     signal: AbortSignal.any([context.signal, enough.signal]),

@@ -9,6 +9,7 @@ import { encodeFrame } from '../../protocol/tools-socket.js';
 import type { ToolsCall } from '../../protocol/tools-socket.js';
 import { createRunnerLog } from '../log.js';
 import { createToolsClient } from '../tools-client.js';
+import { askForTools } from '../tools-offer.js';
 import { listenForCalls } from './server.js';
 import type { ExecuteTool, ToolsServer } from './server.js';
 
@@ -25,6 +26,7 @@ beforeEach(async () => {
   execute = () => Promise.resolve({ isError: false, result: { ok: true } });
   server = await listenForCalls({
     socketPath: path,
+    offered: ['shell', 'list'],
     execute: (call, signal) => {
       executed.push({ call, signal });
       return execute(call, signal);
@@ -53,6 +55,12 @@ const callOnce = () =>
     { tool: 'list', input: {} },
     new AbortController().signal,
   );
+
+test('the question what there is gets the tools of the image', async () => {
+  const signal = new AbortController().signal;
+  expect(await askForTools({ socketPath: path, clock }, signal)).toEqual(['shell', 'list']);
+  expect(executed).toEqual([]);
+});
 
 test.each([
   ['garbage', Buffer.from('GET / HTTP/1.1\r\n\r\n')],
@@ -123,6 +131,7 @@ test('the socket is for owner and group, and one that was left behind is replace
   await writeFile(left, 'stale');
   const again = await listenForCalls({
     socketPath: left,
+    offered: [],
     execute,
     runServer: () => Promise.resolve(),
     clock,

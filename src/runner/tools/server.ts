@@ -3,7 +3,7 @@ import { chmod, rm } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import type { Server, Socket } from 'node:net';
 import { encodeFrame, FrameDecoder, ToolsRequest } from '../../protocol/tools-socket.js';
-import type { ToolsCall, ToolsOpen } from '../../protocol/tools-socket.js';
+import type { ToolName, ToolsCall, ToolsOffer, ToolsOpen, ToolsResult } from '../../protocol/tools-socket.js';
 import type { Clock } from '../../runtime/clock.js';
 import type { ToolResult } from '../engine.js';
 import { errorKind } from '../log.js';
@@ -35,6 +35,8 @@ export interface ToolsServer {
 
 interface ServerOptions {
   socketPath: string;
+  /** What `execute` can do here. */
+  offered: readonly ToolName[];
   execute: ExecuteTool;
   runServer: RunServer;
   clock: Clock;
@@ -70,7 +72,7 @@ function listen(server: Server, path: string): Promise<void> {
 }
 
 /** Never rejects: whatever a peer does ends its own connection alone. */
-async function serve(socket: Socket, { execute, runServer, clock, log }: ServerOptions): Promise<void> {
+async function serve(socket: Socket, { offered, execute, runServer, clock, log }: ServerOptions): Promise<void> {
   const gone = new AbortController();
   socket.on('error', () => gone.abort());
   socket.on('close', () => gone.abort());
@@ -84,10 +86,14 @@ async function serve(socket: Socket, { execute, runServer, clock, log }: ServerO
       await runServer(request, { socket, decoder, gone: gone.signal });
       return;
     }
+    if (request.type === 'hello') {
+      await answer(socket, { type: 'offer', tools: [...offered] }, gone.signal);
+      return;
+    }
     const started = clock.monotonic();
     const result = await execute(request, gone.signal);
     log.info({ tool: request.tool, isError: result.isError, ms: Math.round(clock.monotonic() - started) }, 'tool call');
-    if (!gone.signal.aborted) await answer(socket, result, gone.signal);
+    if (!gone.signal.aborted) await answer(socket, { type: 'result', ...result }, gone.signal);
   } catch (error) {
     log.warn({ failure: errorKind(error) }, 'a connection was dropped');
   } finally {
@@ -117,9 +123,9 @@ function readRequest(socket: Socket, decoder: FrameDecoder, gone: AbortSignal): 
   });
 }
 
-function answer(socket: Socket, result: ToolResult, gone: AbortSignal): Promise<void> {
+function answer(socket: Socket, frame: ToolsResult | ToolsOffer, gone: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     gone.addEventListener('abort', () => resolve(), { once: true });
-    socket.end(encodeFrame({ type: 'result', ...result }));
+    socket.end(encodeFrame(frame));
   });
 }

@@ -28,7 +28,7 @@ export async function runShell(input: ToolInput<'shell'>, context: ToolContext):
     file: 'nice',
     args: [...LAST, SHELL, '-c', input.command],
     cwd,
-    home: context.workspace,
+    home: context.home,
     timeoutMs: seconds * 1000,
     clock: context.clock,
     signal: context.signal,

@@ -37,10 +37,26 @@ export async function kubectlOk(args: readonly string[], input?: string): Promis
   return result.stdout;
 }
 
-/** The image that the installation runs. */
-export function productImage(): Promise<string> {
-  const path = 'jsonpath={.spec.template.spec.containers[0].image}';
-  return kubectlOk(['get', 'deployment', 'boxwright-gateway', '-n', RELEASE_NAMESPACE, '-o', path]);
+export interface Images {
+  controlPlane: string;
+  runner: string;
+  /** The one with a shell. */
+  tools: string;
+}
+
+/** The images that the installation runs; the nodes have them. */
+export async function productImages(): Promise<Images> {
+  interface Deployment {
+    spec: { template: { spec: { containers: [{ image: string; env: { name: string; value?: string }[] }] } } };
+  }
+  const deployment = await getObject<Deployment>('deployment', 'boxwright-controller', RELEASE_NAMESPACE);
+  const [container] = deployment?.spec.template.spec.containers ?? [];
+  const named = (variable: string) => container?.env.find(({ name }) => name === variable)?.value ?? '';
+  return {
+    controlPlane: container?.image ?? '',
+    runner: named('BOXWRIGHT_RUNNER_IMAGE'),
+    tools: named('BOXWRIGHT_TOOLS_IMAGE'),
+  };
 }
 
 /** Applies manifests given as objects. */

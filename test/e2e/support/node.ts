@@ -1,5 +1,5 @@
 /** What an administrator does on a node: a short pod as root that sees its processes and /tmp. No run pod may look like this. */
-import { apply, eventually, getObject, kubectl, kubectlOk, productImage } from './install.js';
+import { apply, eventually, getObject, kubectl, kubectlOk, productImages } from './install.js';
 
 const NAMESPACE = 'default';
 /** /tmp of the node in the pod. */
@@ -29,7 +29,7 @@ export async function onNode(nodeName: string, script: string): Promise<string> 
         {
           name: 'script',
           // It is on the node, and has a shell.
-          image: await productImage(),
+          image: (await productImages()).tools,
           command: ['/bin/sh', '-ec', script],
           securityContext: { runAsUser: 0, capabilities: { add: ['SYS_PTRACE'] } },
           volumeMounts: [{ name: 'tmp', mountPath: NODE_TMP }],

@@ -2,7 +2,7 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { BASE_PATHS } from '../../builders/fake-provider.js';
-import { apply, eventually, getObject, kubectl, kubectlOk, productImage } from './install.js';
+import { apply, eventually, getObject, kubectl, kubectlOk, productImages } from './install.js';
 import type { Tenant } from './tenant.js';
 import type { ScriptedAnswer, SeenCase } from './vendor-process.js';
 
@@ -37,7 +37,7 @@ export interface ProviderPod {
   remove(): Promise<void>;
 }
 
-/** Starts the pod in a namespace of its own, from the image of the product, which has Node. */
+/** Starts the pod in a namespace of its own, from an image of the product, which has Node. */
 export async function startProviderPod(name: string): Promise<ProviderPod> {
   const namespace = `${name}-vendors`;
   await apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } });
@@ -114,7 +114,7 @@ async function bundle(): Promise<string> {
 }
 
 async function podManifest(namespace: string): Promise<object> {
-  const image = await productImage();
+  const { tools: image } = await productImages();
   return {
     apiVersion: 'v1',
     kind: 'Pod',

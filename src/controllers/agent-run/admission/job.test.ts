@@ -5,7 +5,8 @@ import { buildJob } from './job.js';
 import type { JobSettings } from './job.js';
 
 const SETTINGS: JobSettings = {
-  image: 'boxwright:1.2.3',
+  runnerImage: 'boxwright-runner:1.2.3',
+  toolsImage: 'boxwright-tools:1.2.3',
   imagePullPolicy: 'IfNotPresent',
   gatewayIp: '10.96.0.7',
   gatewayServerName: 'boxwright-gateway.boxwright.svc',
@@ -14,6 +15,7 @@ const SETTINGS: JobSettings = {
 const GOLDEN = 'test/golden/run-job.yaml';
 
 interface Container {
+  image: string;
   name: string;
   securityContext: Record<string, unknown>;
   resources: { limits: Record<string, string>; requests: Record<string, string> };
@@ -61,8 +63,12 @@ describe('the Job of a run', () => {
     expect(deadline(80_000)).toBe(120 + 900 + 300 + 120 + 120 + 1800 + 60);
   });
 
-  it('takes the image of the Box, when it names one', () => {
-    expect(podOf(makeBox({ image: 'tools:9' })).containers[0]).toMatchObject({ image: 'tools:9' });
+  it('takes the image of the Box for the tools, when it names one, and never for the runner', () => {
+    const { initContainers, containers } = podOf(makeBox({ image: 'tools:9' }));
+    expect(initContainers.map(({ name, image }) => ({ name, image }))).toEqual([{ name: 'tools', image: 'tools:9' }]);
+    expect(containers.map(({ name, image }) => ({ name, image }))).toEqual([
+      { name: 'runner', image: SETTINGS.runnerImage },
+    ]);
   });
 
   it('gives each container the memory of its own field', () => {

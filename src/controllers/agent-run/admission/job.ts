@@ -22,6 +22,7 @@ import type { Job } from '../../../kube/core-types.js';
 import { apiVersionOf, controllerReference } from '../../../kube/owner-references.js';
 import {
   GATEWAY_PORT,
+  HOME_DIR,
   JOURNAL_DIR,
   POD_GID,
   RUNNER_CONTAINER,
@@ -46,7 +47,9 @@ const TOKEN_SECONDS = 600;
 
 /** What is the same for all Jobs of an installation. */
 export interface JobSettings {
-  image: string;
+  runnerImage: string;
+  /** Unless the Box names another. */
+  toolsImage: string;
   imagePullPolicy: string;
   /** ClusterIP of the gateway's Service: a run pod needs no DNS to reach it. */
   gatewayIp: string;
@@ -176,7 +179,8 @@ function toolsContainer(box: Box, settings: JobSettings): Record<string, unknown
   const { memory, cpu, ephemeralStorage } = box.spec.resources;
   return {
     name: TOOLS_CONTAINER,
-    ...imageOf(box, settings),
+    image: box.spec.image ?? settings.toolsImage,
+    imagePullPolicy: settings.imagePullPolicy,
     args: ['tools'],
     restartPolicy: 'Always',
     securityContext: containerSecurity(TOOLS_UID),
@@ -184,6 +188,7 @@ function toolsContainer(box: Box, settings: JobSettings): Record<string, unknown
     volumeMounts: [
       { name: 'workspace', mountPath: WORKSPACE_DIR },
       { name: 'socket', mountPath: SOCKET_DIR },
+      { name: 'home', mountPath: HOME_DIR },
       { name: 'tools-tmp', mountPath: '/tmp' },
     ],
   };
@@ -194,7 +199,9 @@ function runnerContainer(run: AgentRun, box: Box, settings: JobSettings): Record
   const memory = box.spec.resources.runnerMemory;
   return {
     name: RUNNER_CONTAINER,
-    ...imageOf(box, settings),
+    // Always that of the installation: it holds the run token, and a Box cannot put another program there.
+    image: settings.runnerImage,
+    imagePullPolicy: settings.imagePullPolicy,
     args: ['runner'],
     env: [
       { name: RUNNER_ENV.namespace, value: run.metadata.namespace ?? '' },
@@ -217,10 +224,6 @@ function runnerContainer(run: AgentRun, box: Box, settings: JobSettings): Record
 
 function gatewayUrl(ip: string): string {
   return `https://${ip.includes(':') ? `[${ip}]` : ip}:${GATEWAY_PORT}`;
-}
-
-function imageOf(box: Box, settings: JobSettings): Record<string, string> {
-  return { image: box.spec.image ?? settings.image, imagePullPolicy: settings.imagePullPolicy };
 }
 
 function containerSecurity(uid: number): Record<string, unknown> {
@@ -260,6 +263,7 @@ function volumes(box: Box, claimName: string | undefined): Record<string, unknow
     { name: 'journal', emptyDir: { sizeLimit: '64Mi' } },
     { name: 'socket', emptyDir: { sizeLimit: '1Mi' } },
     { name: 'workspace', ...workspace },
+    { name: 'home', emptyDir: { sizeLimit: box.spec.resources.ephemeralStorage } },
     { name: 'tools-tmp', emptyDir: { sizeLimit: box.spec.resources.ephemeralStorage } },
     { name: 'runner-tmp', emptyDir: { sizeLimit: '64Mi' } },
   ];

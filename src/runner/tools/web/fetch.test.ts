@@ -53,6 +53,7 @@ interface Options {
 function fetchUrl(url: string, options: Options = {}) {
   const execute = createToolExecutor({
     workspace,
+    home: '/nowhere',
     clock: options.clock ?? systemClock,
     web: webAccess({ isAllowed: () => true, ...options }),
   });
