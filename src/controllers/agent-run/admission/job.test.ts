@@ -159,7 +159,7 @@ describe('the pod of a run', () => {
     const [tools] = pod.initContainers;
     expect(tools?.restartPolicy).toBe('Always');
     expect(tools?.env).toBeUndefined();
-    expect(tools?.volumeMounts.map(({ name }) => name)).toEqual(['workspace', 'socket', 'tools-tmp']);
+    expect(tools?.volumeMounts.map(({ name }) => name)).toEqual(['workspace', 'socket', 'home', 'tools-tmp']);
   });
 
   it('lets runner write to nothing that tools can write to', () => {
@@ -186,6 +186,7 @@ describe('the pod of a run', () => {
       journal: '64Mi',
       socket: '1Mi',
       workspace: '2Gi',
+      home: '2Gi',
       'tools-tmp': '2Gi',
       'runner-tmp': '64Mi',
     });
