@@ -1,7 +1,8 @@
 /**
  * The models of each provider with their prices and sizes: facts that change, read from the providers' price lists on
- * 2026-07-02 and again on 2026-11-23. A model that is not here can be used as well; its price is unknown, never 0. So is one
- * that a flat price would get wrong. `make model-report` lists the models of the SDKs that are missing here.
+ * 2026-07-02, and on 2026-11-23 from these and from release notes of others that quote them. A model that is not here can be
+ * used as well; its price is unknown, never 0. So is one that a flat price would get wrong. `make model-report` lists the
+ * models of the SDKs that are missing here.
  *
  * https://platform.claude.com/docs/en/about-claude/pricing, https://developers.openai.com/api/docs/pricing,
  * https://ai.google.dev/gemini-api/docs/pricing, https://docs.mistral.ai/inference/pricing,
