@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { archiveUrl } from '../archive/config.js';
 import { resyncSeconds } from '../config/resync.js';
+import { textList } from '../config/text-list.js';
 import { cidrList } from '../config/cidrs.js';
 import { INTERNAL_PORT } from '../protocol/pod.js';
 import type { RetentionLimits } from './retention/plan.js';
@@ -26,16 +27,9 @@ export const ControllerConfig = z.object({
     .enum(['Always', 'IfNotPresent', 'Never'])
     .default('IfNotPresent')
     .describe('imagePullPolicy of run pods.'),
-  runImagePullSecrets: z
-    .string()
-    .default('')
-    .transform((text) =>
-      text
-        .split(',')
-        .map((part) => part.trim())
-        .filter((part) => part !== ''),
-    )
-    .describe('Pull secrets of run pods in Boxes that name none, separated by commas: Secrets of each Box namespace.'),
+  runImagePullSecrets: textList.describe(
+    'Pull secrets of run pods in Boxes that name none, separated by commas: Secrets of each Box namespace.',
+  ),
   gatewayService: z.string().min(1).default('boxwright-gateway').describe("Name of the gateway's Service."),
   apiService: z.string().min(1).default('boxwright-api').describe("Name of the API's Service; runs must not reach it."),
   maxRunning: z.coerce

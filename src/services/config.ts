@@ -4,31 +4,21 @@ import { archiveUrl } from '../archive/config.js';
 import { cidrList } from '../config/cidrs.js';
 import { maxFinishedRuns } from '../config/max-finished-runs.js';
 import { resyncSeconds } from '../config/resync.js';
+import { textList } from '../config/text-list.js';
 import { API_PORT, INTERNAL_PORT } from '../protocol/pod.js';
 
 const port = (fallback: number, text: string) =>
   z.coerce.number().int().min(0).max(65_535).default(fallback).describe(text);
-
-/** Texts, separated by commas. */
-const list = z
-  .string()
-  .default('')
-  .transform((text) =>
-    text
-      .split(',')
-      .map((part) => part.trim())
-      .filter((part) => part !== ''),
-  );
 
 export const ApiConfig = z.object({
   publicUrl: z
     .url({ protocol: /^https?$/ })
     .transform((url) => url.replace(/(?<!\/)\/+$/, ''))
     .describe('Address under which clients reach the API, for example https://agents.example.com.'),
-  allowedOrigins: list.describe(
+  allowedOrigins: textList.describe(
     'Origins of web pages, separated by commas, that may call the MCP endpoint besides that of the public URL, for example http://localhost:6274.',
   ),
-  allowedHosts: list.describe(
+  allowedHosts: textList.describe(
     'Names, separated by commas, by which the MCP endpoint may be called besides that of the public URL, those of the Service, localhost and IP addresses.',
   ),
   apiService: z
