@@ -1,41 +1,23 @@
 /** A long session on a small window, through the real runner and the real gateway (docs/agents.md, Long sessions). */
-import { LABEL_CREDENTIAL } from '../../src/api/credentials.js';
-import { Secrets } from '../../src/kube/core-types.js';
-import { startFakeProvider, type FakeAnswer, type FakeProvider } from '../builders/fake-provider.js';
-import { NAMESPACE } from '../builders/gateway-world.js';
-import { PodWorld } from '../builders/pod-world.js';
+import type { FakeAnswer, FakeProvider } from '../builders/fake-provider.js';
+import type { PodWorld } from '../builders/pod-world.js';
 import { temporaryDirectories } from '../builders/workspace.js';
+import { startLocalModel, type LocalModel } from './support/local-model.js';
 
-const KEY = 'sk-local-0123456789abcdef';
 const WINDOW = 4096;
 const MARK = '\n\n[The conversation since then, summarised]\n';
 
 const temporary = temporaryDirectories();
+let model: LocalModel;
 let vendor: FakeProvider;
 let pods: PodWorld;
 
 async function start(answers: readonly FakeAnswer[], contextWindow: number | undefined): Promise<void> {
-  vendor = await startFakeProvider({ key: KEY, answers });
-  const endpoint = {
-    baseUrl: vendor.baseUrl('local'),
-    model: 'small',
-    secretRef: { name: 'models', key: 'API_KEY' },
-    ...(contextWindow === undefined ? {} : { contextWindow }),
-  };
-  pods = await PodWorld.start(temporary, { box: { engine: undefined, endpoint } });
-  pods.world.api.seed(Secrets, {
-    apiVersion: 'v1',
-    kind: 'Secret',
-    metadata: { name: 'models', namespace: NAMESPACE, labels: { [LABEL_CREDENTIAL]: 'true' } },
-    data: { API_KEY: Buffer.from(KEY).toString('base64') },
-  });
+  model = await startLocalModel(temporary, { answers, contextWindow });
+  ({ vendor, pods } = model);
 }
 
-afterEach(async () => {
-  await pods.close();
-  await pods.world.dispatcher.close();
-  await vendor.close();
-});
+afterEach(() => model.close());
 
 type Message = { role: string; content: string };
 /** What the vendor was sent, without the system prompt. */

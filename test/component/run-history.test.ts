@@ -1,44 +1,24 @@
 /** What a model is sent of a session, through the real runner and the real gateway (docs/agents.md, Long sessions). */
 import { createHash } from 'node:crypto';
 import { AgentMemories } from '../../src/api/v1alpha1/agent-memory.js';
-import { LABEL_CREDENTIAL } from '../../src/api/credentials.js';
-import { Secrets } from '../../src/kube/core-types.js';
-import { startFakeProvider, type FakeAnswer, type FakeProvider } from '../builders/fake-provider.js';
-import { NAMESPACE } from '../builders/gateway-world.js';
-import { PodWorld } from '../builders/pod-world.js';
+import type { FakeAnswer, FakeProvider } from '../builders/fake-provider.js';
+import type { PodWorld } from '../builders/pod-world.js';
 import { temporaryDirectories } from '../builders/workspace.js';
+import { startLocalModel, type LocalModel } from './support/local-model.js';
 
-const KEY = 'sk-local-0123456789abcdef';
 const SESSION = { sessionId: 's-1' };
 
 const temporary = temporaryDirectories();
+let model: LocalModel;
 let vendor: FakeProvider;
 let pods: PodWorld;
 
 async function start(answers: readonly FakeAnswer[], approvals: readonly string[] = []): Promise<void> {
-  vendor = await startFakeProvider({ key: KEY, answers });
-  const endpoint = {
-    baseUrl: vendor.baseUrl('local'),
-    model: 'small',
-    secretRef: { name: 'models', key: 'API_KEY' },
-  };
-  pods = await PodWorld.start(temporary, {
-    box: { engine: undefined, endpoint },
-    agent: { approvals: [...approvals] },
-  });
-  pods.world.api.seed(Secrets, {
-    apiVersion: 'v1',
-    kind: 'Secret',
-    metadata: { name: 'models', namespace: NAMESPACE, labels: { [LABEL_CREDENTIAL]: 'true' } },
-    data: { API_KEY: Buffer.from(KEY).toString('base64') },
-  });
+  model = await startLocalModel(temporary, { answers, agent: { approvals: [...approvals] } });
+  ({ vendor, pods } = model);
 }
 
-afterEach(async () => {
-  await pods.close();
-  await pods.world.dispatcher.close();
-  await vendor.close();
-});
+afterEach(() => model.close());
 
 interface Message {
   role: string;
