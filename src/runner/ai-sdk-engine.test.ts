@@ -93,18 +93,88 @@ test('near the context window a summary takes the place of the older messages, a
   expect(outcome).toEqual({ reason: 'Completed', message: '', output: 'Done.', steps: 2 });
   const text = 'The task.\n\n[The conversation since then, summarised]\nI did x.';
   expect(told).toEqual([
-    { type: 'compaction', text, kept: 1 },
     { type: 'step', step: 1, finishReason: 'compaction', inputTokens: 10, outputTokens: 5 },
+    { type: 'compaction', text, kept: 1 },
     { type: 'message', role: 'assistant', text: 'Done.' },
     { type: 'step', step: 2, finishReason: 'stop', inputTokens: 10, outputTokens: 5 },
   ]);
-  expect(requests[0]?.body.tools).toBeUndefined();
-  expect(JSON.stringify(requests[0]?.body.messages)).toContain('Summarise the conversation');
+  // The conversation as it stands, with a request behind it.
+  expect(requests[0]?.body.tools).toEqual(requests[1]?.body.tools);
+  expect(requests[0]?.body.messages.map(({ role }) => role)).toEqual(['system', 'user', 'assistant', 'user', 'user']);
+  expect(requests[0]?.body.messages.at(-1)?.content).toContain('Summarise it in plain text');
   expect(requests[1]?.body.messages).toEqual([
     { role: 'system', content: 'Be kind.' },
     { role: 'user', content: text },
     { role: 'user', content: 'Go on.' },
   ]);
+});
+
+const tooLong: ChatAnswer = {
+  status: 400,
+  body: JSON.stringify({
+    error: {
+      type: 'ModelError',
+      message:
+        "local answered HTTP 400: This model's maximum context length is 8000 tokens. However, your messages resulted in 9000 tokens.",
+    },
+  }),
+};
+const said = (length: number): TranscriptMessage[] => [
+  { role: 'user', text: 'The task.' },
+  { role: 'assistant', text: 'x'.repeat(length) },
+  { role: 'user', text: 'Go on.' },
+];
+
+test('a conversation that a model refuses as too long is summarised and sent once more', async () => {
+  const { outcome, told, requests } = await run([tooLong, { text: 'I did x.' }, { text: 'Done.' }], {
+    messages: said(30_000),
+  });
+  expect(outcome).toEqual({ reason: 'Completed', message: '', output: 'Done.', steps: 2 });
+  expect(told.map(({ type }) => type)).toEqual(['step', 'compaction', 'warning', 'message', 'step']);
+  expect(requests[2]?.body.messages.slice(1)).toEqual([
+    { role: 'user', content: 'The task.\n\n[The conversation since then, summarised]\nI did x.' },
+    { role: 'user', content: 'Go on.' },
+  ]);
+});
+
+test('a model that calls a tool instead of summarising is asked with a prompt of its own', async () => {
+  const { outcome, requests } = await run([ask('echo', { text: 'x' }), { text: 'I did x.' }, { text: 'Done.' }], {
+    messages: said(30_000),
+    contextWindow: 8000,
+  });
+  expect(outcome).toMatchObject({ reason: 'Completed', output: 'Done.', steps: 3 });
+  expect(requests[1]?.body.tools).toBeUndefined();
+  expect(JSON.stringify(requests[1]?.body.messages)).toContain('Summarise the conversation below');
+});
+
+test('old results go first: that takes no call of the model', async () => {
+  const big = 'y'.repeat(9_000);
+  const reads = { ...echo, execute: () => Promise.resolve({ isError: false, result: { big } }) };
+  const steps = Array.from({ length: 3 }, (_, n) => ask('echo', { text: `${n}` }));
+  const { outcome, told, requests } = await run([...steps, tooLong, { text: 'Done.' }], { tools: [reads] });
+  expect(outcome).toMatchObject({ reason: 'Completed', output: 'Done.', steps: 4 });
+  expect(requests).toHaveLength(5);
+  const results = (index: number) =>
+    requests[index]?.body.messages.flatMap(({ role, content }) =>
+      role === 'tool' ? [String(content).length > 500] : [],
+    );
+  expect(results(3)).toEqual([true, true, true]);
+  expect(results(4)).toEqual([false, false, false]);
+  expect(ofType(told, 'compaction')).toEqual([{ type: 'compaction', text: 'Hello', kept: 6, cleared: 3 }]);
+});
+
+test('a model that refuses again and again ends the run with its words', async () => {
+  const { outcome, requests } = await run([tooLong, tooLong, tooLong, tooLong, tooLong, tooLong, tooLong, tooLong], {
+    messages: said(30_000),
+  });
+  expect(outcome).toMatchObject({ reason: 'ModelError', message: expect.stringContaining('maximum context length') });
+  expect(requests.length).toBeLessThan(8);
+});
+
+test('in the last step no call is left to summarise: what does not fit is left out', async () => {
+  const { outcome, requests } = await run([tooLong, { text: 'Done.' }], { messages: said(30_000), stepLimit: 1 });
+  expect(outcome).toMatchObject({ reason: 'Completed', output: 'Done.', steps: 1 });
+  expect(JSON.stringify(requests[1]?.body.messages)).toContain('It could not be summarised');
 });
 
 test('without a known window, or with a last step only, nothing is summarised', async () => {

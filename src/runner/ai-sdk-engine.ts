@@ -1,5 +1,6 @@
 /** The only file that knows the AI SDK: our {@link Engine} on `generateText`; model-provider.ts makes its models. */
 import { APICallError, generateText, jsonSchema, tool, ToolChoiceViolationError } from 'ai';
+import { z } from 'zod';
 import type { ContentPart, LanguageModelUsage, ModelMessage, ToolSet } from 'ai';
 import { MODEL_NOTICE_HEADER } from '../protocol/run.js';
 import type {
@@ -15,7 +16,7 @@ import type {
 import { messagesOfStep, toModelMessages, type Recipient } from './conversation.js';
 import { outcomeOf } from '../run/outcome.js';
 import type { TranscriptMessage } from '../protocol/run.js';
-import { compacted, estimateTokens, isFull, planCompaction, summaryRequest } from './compaction.js';
+import { Context, type ContextOptions } from './context.js';
 import { parseJson } from './gateway-client.js';
 import { languageModel, optionsFor } from './model-provider.js';
 import { CACHE_MARK, markedMessages } from './prompt-cache.js';
@@ -50,54 +51,76 @@ interface GenerateContext {
 async function generate(input: EngineInput, { loop, fetch, signal }: GenerateContext) {
   const { provider, model: name, baseUrl, stepLimit } = input;
   const model = await languageModel({ provider, model: name, baseUrl, fetch });
-  const providerOptions = optionsFor(input.cacheKey);
-  const summarise = async (prompt: string) => {
-    const { text, usage } = await generateText({
-      model,
-      providerOptions,
-      prompt,
-      maxRetries: 0,
-      abortSignal: signal,
-    });
-    return { text, usage };
-  };
-  let messages = toModelMessages(input.messages, input);
+  const tools = toolSetOf(input, loop, signal);
   const settings = {
     model,
-    providerOptions,
-    instructions: { role: 'system' as const, content: input.instructions, providerOptions: CACHE_MARK },
-    tools: Object.fromEntries(
-      input.tools.map((definition, index) => [
-        definition.name,
-        {
-          ...toSdkTool(definition, loop, signal),
-          ...(index === input.tools.length - 1 ? { providerOptions: CACHE_MARK } : {}),
-        },
-      ]),
-    ),
+    providerOptions: optionsFor(input.cacheKey),
     ...(input.temperature === undefined ? {} : { temperature: input.temperature }),
     // Trying again is the business of `fetch`, which knows the gateway.
     maxRetries: 0,
     abortSignal: signal,
-    toolCallConcurrency: 1,
-    stopWhen: [() => loop.steps >= stepLimit, () => loop.open !== undefined],
-    // Without tools the model closes with a message; else a run at its limit would end without a word.
-    prepareStep: async ({ messages: sent }: { messages: ModelMessage[] }) => {
-      const shorter = await loop.compact(sent, input, summarise);
-      const last = loop.steps === stepLimit - 1 ? { toolChoice: 'none' as const } : {};
-      messages = markedMessages(shorter ?? sent);
-      return { ...last, messages };
-    },
-    onToolExecutionEnd: (event: ToolEnd) => loop.onToolEnd(event),
-    onStepEnd: (step: StepEnd) => loop.onStepEnd(step),
   };
+  const conversation = {
+    ...settings,
+    instructions: { role: 'system' as const, content: input.instructions, providerOptions: CACHE_MARK },
+  };
+  const context = loop.contextOf(input, (messages, as) =>
+    as === 'prompt'
+      ? generateText({ ...settings, messages })
+      : generateText({ ...conversation, messages: markedMessages(messages), tools: withoutExecution(tools) }),
+  );
+  let messages = toModelMessages(input.messages, input);
+  const toTheEnd = () =>
+    generateText({
+      ...conversation,
+      messages,
+      tools,
+      toolCallConcurrency: 1,
+      stopWhen: [() => loop.steps >= stepLimit, () => loop.open !== undefined],
+      // Without tools the model closes with a message; else a run at its limit would end without a word.
+      prepareStep: async ({ messages: sent }) => {
+        const shorter = await context.before(sent);
+        const last = loop.steps === stepLimit - 1 ? { toolChoice: 'none' as const } : {};
+        messages = markedMessages(shorter ?? sent);
+        return { ...last, messages };
+      },
+      onToolExecutionEnd: (event) => loop.onToolEnd(event),
+      onStepEnd: async (step) => {
+        context.answered(step.usage);
+        await loop.onStepEnd(step);
+      },
+    });
   for (;;) {
-    const { finalStep } = await generateText({ ...settings, messages });
-    const note = await loop.noteAfter(stepLimit);
-    if (note === undefined) return;
-    const said = finalStep.text === '' ? [] : finalStep.response.messages;
-    messages = [...messages, ...said, ...toModelMessages([note], input)];
+    try {
+      const { finalStep } = await toTheEnd();
+      const note = await loop.noteAfter(stepLimit);
+      if (note === undefined) return;
+      const said = finalStep.text === '' ? [] : finalStep.response.messages;
+      messages = [...messages, ...said, ...toModelMessages([note], input)];
+    } catch (error) {
+      const shorter = signal.aborted ? undefined : await context.refused(error);
+      if (shorter === undefined) throw error;
+      messages = shorter;
+    }
   }
+}
+
+/** What the model is offered; the last one carries the mark up to which a provider caches them. */
+function toolSetOf({ tools }: EngineInput, loop: Loop, signal: AbortSignal) {
+  return Object.fromEntries(
+    tools.map((definition, index) => [
+      definition.name,
+      {
+        ...toSdkTool(definition, loop, signal),
+        ...(index === tools.length - 1 ? { providerOptions: CACHE_MARK } : {}),
+      },
+    ]),
+  );
+}
+
+/** The same to a model; a call of one ends the answer. */
+function withoutExecution(tools: Record<string, ReturnType<typeof toSdkTool>>): ToolSet {
+  return Object.fromEntries(Object.entries(tools).map(([name, { execute: _execute, ...rest }]) => [name, rest]));
 }
 
 /** How often an answer that reached the output limit is continued. */
@@ -119,6 +142,12 @@ function toSdkTool(definition: EngineTool, loop: Loop, signal: AbortSignal) {
       value: output.result as never,
     }),
   });
+}
+
+function bytesOfTool({ name, description, input, schema }: EngineTool): number {
+  return Buffer.byteLength(
+    JSON.stringify({ name, description, schema: schema ?? z.toJSONSchema(input, { io: 'input' }) }),
+  );
 }
 
 interface ToolEnd {
@@ -157,8 +186,6 @@ class Loop {
   /** Outcomes of the calls of the step under way, by id: some models use the same ids in every step. */
   #calls = new Map<string, CallOutcome>();
 
-  /** What the last call read; undefined before there is one. */
-  #inputTokens: number | undefined;
   /** The call that waits for a person. */
   open: OpenCall | undefined;
 
@@ -220,7 +247,6 @@ class Loop {
     this.steps += 1;
     const notice = step.response.headers?.[MODEL_NOTICE_HEADER];
     if (notice !== undefined) await this.#hooks.onWarning(decodeURIComponent(notice));
-    this.#inputTokens = step.usage.inputTokens;
     this.hear(step.text);
     this.#end = step;
     await this.#recordRefusedCalls(step);
@@ -246,27 +272,25 @@ class Loop {
     }
   }
 
-  /** The conversation with a summary in it, when the last call came near the window and steps are left. */
-  async compact(
-    messages: ModelMessage[],
-    { contextWindow, stepLimit }: Pick<EngineInput, 'contextWindow' | 'stepLimit'>,
-    summarise: (prompt: string) => Promise<Pick<StepEnd, 'text' | 'usage'>>,
-  ): Promise<ModelMessage[] | undefined> {
-    if (contextWindow === undefined || this.steps + 2 > stepLimit) return undefined;
-    if (!isFull(this.#inputTokens ?? estimateTokens(messages), contextWindow)) return undefined;
-    const plan = planCompaction(messages, contextWindow);
-    if (plan === undefined) return undefined;
-    const { text: summary, usage } = await summarise(summaryRequest(plan, contextWindow));
-    const { messages: shorter, text, kept } = compacted(plan, summary);
-    this.steps += 1;
-    this.#inputTokens = undefined;
-    await this.#hooks.onCompaction({ text, kept });
-    await this.#hooks.onStep({
-      step: this.steps,
-      finishReason: 'compaction',
-      ...tokensOf(usage),
+  /** What keeps the conversation within the window. A call of its own is a step. */
+  contextOf(
+    { contextWindow, instructions, tools, stepLimit }: EngineInput,
+    ask: (...of: Parameters<ContextOptions['ask']>) => Promise<Pick<StepEnd, 'text' | 'usage'>>,
+  ): Context {
+    return new Context({
+      window: contextWindow,
+      besideBytes: tools.reduce((sum, known) => sum + bytesOfTool(known), Buffer.byteLength(instructions)),
+      stepsLeft: () => stepLimit - this.steps,
+      ask: async (messages, as) => {
+        const { text, usage } = await ask(messages, as);
+        this.steps += 1;
+        await this.#hooks.onStep({ step: this.steps, finishReason: 'compaction', ...tokensOf(usage) });
+        return { text };
+      },
+      saidIn: (error) => describeFailure(error).message,
+      onCompaction: (compaction) => this.#hooks.onCompaction(compaction),
+      onWarning: (text) => this.#hooks.onWarning(text),
     });
-    return shorter;
   }
 
   outcome(stepLimit: number): EngineOutcome {

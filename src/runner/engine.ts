@@ -52,7 +52,7 @@ export interface EngineInput {
   /** The conversation, oldest first, ending with the message to answer. */
   messages: readonly TranscriptMessage[];
   tools: readonly EngineTool[];
-  /** Tokens that the model can read; the conversation is compacted when it comes near. */
+  /** Tokens that the model can read; the conversation is compacted when it comes near, or when the provider says so. */
   contextWindow?: number;
   /** Names the session to a vendor that finds its prompt cache by a key. */
   cacheKey?: string;
@@ -88,8 +88,8 @@ export interface EngineHooks {
   onMessage(message: TranscriptMessage): Promise<void>;
   onStep(record: StepRecord): Promise<void>;
   onWarning(text: string): Promise<void>;
-  /** A summary has taken the place of all but the first and the last `kept` messages; it took a model call. */
-  onCompaction(compaction: { text: string; kept: number }): Promise<void>;
+  /** `text` has taken the place of all but the last `kept` messages, of which the oldest `cleared` results are cut. */
+  onCompaction(compaction: { text: string; kept: number; cleared?: number }): Promise<void>;
 }
 
 export interface EngineOutcome {

@@ -207,8 +207,8 @@ function recordingHooks(reporter: Reporter, signal: AbortSignal): EngineHooks {
       ),
     onMessage: (message) => reporter.record({ type: 'message', v: 1, message: cutMessage(message) }, signal),
     onStep: (record) => reporter.record({ type: 'step', ...record }, signal),
-    onCompaction: ({ text, kept }) =>
-      reporter.record({ type: 'compaction', text: cutMiddle(text, MAX_TEXT_BYTES), kept }, signal),
+    onCompaction: ({ text, ...counts }) =>
+      reporter.record({ type: 'compaction', text: cutMiddle(text, MAX_TEXT_BYTES), ...counts }, signal),
     onWarning: (text) => reporter.record({ type: 'warning', text }, signal),
   };
 }

@@ -1,5 +1,5 @@
 /** A long session on a small window, through the real runner and the real gateway (docs/agents.md, Long sessions). */
-import type { FakeAnswer, FakeProvider } from '../builders/fake-provider.js';
+import type { FakeAnswer, FakeFault, FakeProvider } from '../builders/fake-provider.js';
 import type { PodWorld } from '../builders/pod-world.js';
 import { temporaryDirectories } from '../builders/workspace.js';
 import { startLocalModel, type LocalModel } from './support/local-model.js';
@@ -12,7 +12,7 @@ let model: LocalModel;
 let vendor: FakeProvider;
 let pods: PodWorld;
 
-async function start(answers: readonly FakeAnswer[], contextWindow: number | undefined): Promise<void> {
+async function start(answers: readonly (FakeAnswer | FakeFault)[], contextWindow: number | undefined): Promise<void> {
   model = await startLocalModel(temporary, { answers, contextWindow });
   ({ vendor, pods } = model);
 }
@@ -40,9 +40,11 @@ test('is summarised when a call read more than four fifths of it, and goes on fr
 
   const first = await pods.run('helper-1', { ...session, message: 'Do it.' });
   expect(first.status).toMatchObject({ phase: 'done', output: 'All done.', usage: { steps: 3, inputTokens: 4_600 } });
-  expect(sent(1)).toHaveLength(1);
-  expect(sent(1)[0]?.content).toContain('Summarise the conversation below');
-  expect(vendor.requests[1]?.body['tools']).toBeUndefined();
+  // The request goes behind the conversation as it was, with the same tools: a prompt cache has all of it.
+  expect(sent(1)).toHaveLength(4);
+  expect(sent(1)[0]).toEqual(sent(0)[0]);
+  expect(sent(1).at(-1)?.content).toContain('Summarise it in plain text');
+  expect(vendor.requests[1]?.body['tools']).toEqual(vendor.requests[0]?.body['tools']);
   expect(sent(2)).toEqual([{ role: 'user', content: `Do it.${MARK}Saved a note.` }]);
   expect((await pods.events('helper-1')).filter(({ type }) => type === 'compaction')).toHaveLength(1);
 
@@ -58,7 +60,7 @@ test('is summarised when a call read more than four fifths of it, and goes on fr
 });
 
 test.each([
-  ['below four fifths', 3_200, WINDOW],
+  ['below four fifths', 3_100, WINDOW],
   ['with a window that is not known', 1_000_000, undefined],
 ])('%s nothing is summarised', async (_name, input, contextWindow) => {
   await start([{ text: LONG, calls: [note], usage: { input, output: 50 } }, { text: 'All done.' }], contextWindow);
@@ -66,3 +68,50 @@ test.each([
   expect((await pods.run('helper-1', { message: 'Do it.' })).status).toMatchObject({ usage: { steps: 2 } });
   expect(sent(1)).toHaveLength(3);
 });
+
+const REFUSED: FakeFault = {
+  fault: 'status',
+  status: 400,
+  message: 'request (5031 tokens) exceeds the available context size (4096 tokens), try increasing it',
+};
+const usage = { input: 900, output: 20 };
+
+test.each([
+  ['a window that is not known', undefined],
+  ['a window that is smaller than the Box says', 200_000],
+])(
+  'a refusal for %s is answered with a shorter conversation, and the session goes on',
+  async (_name, contextWindow) => {
+    await start(
+      [
+        { text: LONG, calls: [note], usage },
+        REFUSED,
+        { text: 'Saved a note.', usage },
+        { text: 'All done.', usage },
+        REFUSED,
+        { text: 'Saved a note, and was done.', usage },
+        { text: 'Still here.', usage },
+        { text: 'And here.', usage },
+      ],
+      contextWindow,
+    );
+    const session = { sessionId: 's-1' };
+
+    const first = await pods.run('helper-1', { ...session, message: 'Do it.' });
+    expect(first.status).toMatchObject({ phase: 'done', output: 'All done.', usage: { steps: 3 } });
+    expect(sent(3)).toEqual([{ role: 'user', content: `Do it.${MARK}Saved a note.` }]);
+
+    // At the first call of a continued session.
+    const second = await pods.run('helper-2', { ...session, message: LONG }, 'helper-1');
+    expect(second.status).toMatchObject({ phase: 'done', output: 'Still here.' });
+    expect(sent(4)).toHaveLength(3);
+    const third = await pods.run('helper-3', { ...session, message: 'And now?' }, 'helper-2');
+    expect(third.status).toMatchObject({ phase: 'done', output: 'And here.' });
+    expect(sent(7).slice(-2)).toEqual([
+      { role: 'assistant', content: 'Still here.' },
+      { role: 'user', content: expect.stringMatching(/\n<\/run_context>\n\nAnd now\?$/) },
+    ]);
+    const warnings = (await pods.events('helper-2')).filter(({ type }) => type === 'warning');
+    expect(warnings).toMatchObject([{ text: expect.stringContaining('about 4096 tokens') }]);
+  },
+);

@@ -19,6 +19,11 @@ export function isClearable(message: TranscriptMessage): message is ToolMessage 
   return message.role === 'tool' && isClearableResult(message.tool, message.result);
 }
 
+/** Whether a value is the mark. */
+export function isClearedMark(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && (value as { note?: unknown }).note === NOTE;
+}
+
 /** Whether the mark stands there already. */
 export function isCleared(message: TranscriptMessage): boolean {
   return message.role === 'tool' && message.result.startsWith('{"truncated":true,') && message.result.includes(NOTE);

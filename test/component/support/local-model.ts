@@ -1,14 +1,14 @@
 /** Runs on a model server of the Box, through the real runner and the real gateway. */
 import { LABEL_CREDENTIAL } from '../../../src/api/credentials.js';
 import { Secrets } from '../../../src/kube/core-types.js';
-import { startFakeProvider, type FakeAnswer, type FakeProvider } from '../../builders/fake-provider.js';
+import { startFakeProvider, type FakeAnswer, type FakeFault, type FakeProvider } from '../../builders/fake-provider.js';
 import { NAMESPACE } from '../../builders/gateway-world.js';
 import { PodWorld } from '../../builders/pod-world.js';
 
 const KEY = 'sk-local-0123456789abcdef';
 
 export interface LocalModelOptions {
-  answers: readonly FakeAnswer[];
+  answers: readonly (FakeAnswer | FakeFault)[];
   contextWindow?: number | undefined;
   /** Fields of the agent's spec. */
   agent?: Record<string, unknown>;
