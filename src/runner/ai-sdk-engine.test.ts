@@ -109,6 +109,37 @@ test('near the context window a summary takes the place of the older messages, a
   ]);
 });
 
+test('what is found while the loop works is told from the next step on, behind the other tools', async () => {
+  const found: string[] = [];
+  const later = (name: string): EngineTool => ({ ...echo, name, isOnDemand: true });
+  const search: EngineTool = {
+    ...echo,
+    name: 'search',
+    execute: ({ text }) => {
+      found.push(String(text));
+      return Promise.resolve({ isError: false, result: {} });
+    },
+  };
+  const answers = [
+    ask('a', { text: 'too early' }),
+    ask('search', { text: 'c' }),
+    ask('search', { text: 'a' }),
+    ask('a', { text: 'now' }),
+    { text: 'Done.' },
+  ];
+  const tools = [echo, search, later('a'), later('b'), later('c')];
+  const { told, requests } = await run(answers, { tools, found: () => found });
+  const names = requests.map(({ body }) => body.tools?.map((known) => known.function.name).join(' '));
+  const begun = 'echo search';
+  expect(names).toEqual([begun, begun, `${begun} c`, `${begun} c a`, `${begun} c a`]);
+  expect(ofType(told, 'tool').map(({ tool, isError }) => [tool, isError])).toEqual([
+    ['a', true],
+    ['search', false],
+    ['search', false],
+    ['a', false],
+  ]);
+});
+
 const tooLong: ChatAnswer = {
   status: 400,
   body: JSON.stringify({

@@ -67,7 +67,12 @@ async function generate(input: EngineInput, { loop, fetch, signal }: GenerateCon
   const context = loop.contextOf(input, (messages, as) =>
     as === 'prompt'
       ? generateText({ ...settings, messages })
-      : generateText({ ...conversation, messages: markedMessages(messages), tools: withoutExecution(tools) }),
+      : generateText({
+          ...conversation,
+          messages: markedMessages(messages),
+          tools: withoutExecution(tools),
+          ...toldOf(input),
+        }),
   );
   let messages = toModelMessages(input.messages, input);
   const toTheEnd = () =>
@@ -82,7 +87,7 @@ async function generate(input: EngineInput, { loop, fetch, signal }: GenerateCon
         const shorter = await context.before(sent);
         const last = loop.steps === stepLimit - 1 ? { toolChoice: 'none' as const } : {};
         messages = markedMessages(shorter ?? sent);
-        return { ...last, messages };
+        return { ...last, ...toldOf(input), messages };
       },
       onToolExecutionEnd: (event) => loop.onToolEnd(event),
       onStepEnd: async (step) => {
@@ -105,17 +110,32 @@ async function generate(input: EngineInput, { loop, fetch, signal }: GenerateCon
   }
 }
 
-/** What the model is offered; the last one carries the mark up to which a provider caches them. */
+/** All tools; the last that the model is told of from the beginning carries the mark up to which a provider caches them. */
 function toolSetOf({ tools }: EngineInput, loop: Loop, signal: AbortSignal) {
+  const last = tools.findLastIndex(({ isOnDemand }) => isOnDemand !== true);
   return Object.fromEntries(
     tools.map((definition, index) => [
       definition.name,
       {
         ...toSdkTool(definition, loop, signal),
-        ...(index === tools.length - 1 ? { providerOptions: CACHE_MARK } : {}),
+        ...(index === last ? { providerOptions: CACHE_MARK } : {}),
       },
     ]),
   );
+}
+
+/** Which tools the model is told of now: what was found stands behind the others, which stay as they were. */
+function toldOf(input: EngineInput): { activeTools?: string[]; toolOrder?: string[] } {
+  if (input.found === undefined) return {};
+  const names = toldTools(input).map(({ name }) => name);
+  return { activeTools: names, toolOrder: names };
+}
+
+function toldTools({ tools, found }: EngineInput): readonly EngineTool[] {
+  if (found === undefined) return tools;
+  const byName = new Map(tools.map((definition) => [definition.name, definition]));
+  const later = found().flatMap((name) => byName.get(name) ?? []);
+  return [...tools.filter(({ isOnDemand }) => isOnDemand !== true), ...later];
 }
 
 /** The same to a model; a call of one ends the answer. */
@@ -274,12 +294,14 @@ class Loop {
 
   /** What keeps the conversation within the window. A call of its own is a step. */
   contextOf(
-    { contextWindow, instructions, tools, stepLimit }: EngineInput,
+    input: EngineInput,
     ask: (...of: Parameters<ContextOptions['ask']>) => Promise<Pick<StepEnd, 'text' | 'usage'>>,
   ): Context {
+    const { contextWindow, instructions, stepLimit } = input;
     return new Context({
       window: contextWindow,
-      besideBytes: tools.reduce((sum, known) => sum + bytesOfTool(known), Buffer.byteLength(instructions)),
+      besideBytes: () =>
+        toldTools(input).reduce((sum, known) => sum + bytesOfTool(known), Buffer.byteLength(instructions)),
       stepsLeft: () => stepLimit - this.steps,
       ask: async (messages, as) => {
         const { text, usage } = await ask(messages, as);

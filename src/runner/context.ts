@@ -39,7 +39,7 @@ export interface ContextOptions {
   /** Tokens that the model reads; undefined when nobody knows. */
   window: number | undefined;
   /** Bytes of system prompt and tools, which every call carries. */
-  besideBytes: number;
+  besideBytes: () => number;
   /** Model calls that the run may still make. */
   stepsLeft: () => number;
   /** A call that is a step of its own: with the tools and the system prompt of the run, or with the messages alone. */
@@ -165,7 +165,7 @@ export class Context {
   }
 
   #bytesOf(messages: readonly ModelMessage[]): number {
-    return this.#options.besideBytes + bytesOf(messages);
+    return this.#options.besideBytes() + bytesOf(messages);
   }
 
   /** Never more bytes to a token than is usual: a server that counts too little must not fill the window. */

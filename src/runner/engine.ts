@@ -39,6 +39,8 @@ export interface EngineTool {
   input: z.ZodType;
   /** What the model is told of the input, as JSON Schema; that of `input` when absent. */
   schema?: Record<string, unknown>;
+  /** The model is told of it only once it was found. */
+  isOnDemand?: boolean;
   execute(input: Record<string, unknown>, signal: AbortSignal): Promise<ToolResult>;
 }
 
@@ -52,6 +54,8 @@ export interface EngineInput {
   /** The conversation, oldest first, ending with the message to answer. */
   messages: readonly TranscriptMessage[];
   tools: readonly EngineTool[];
+  /** Names of tools on demand that were found up to now, in this order. It grows while tools are executed. */
+  found?: () => readonly string[];
   /** Tokens that the model can read; the conversation is compacted when it comes near, or when the provider says so. */
   contextWindow?: number;
   /** Names the session to a vendor that finds its prompt cache by a key. */

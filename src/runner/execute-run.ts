@@ -24,6 +24,7 @@ import type { RunGateway } from './run-gateway.js';
 import { framedMessage } from './run-context.js';
 import { renderTermination } from './termination.js';
 import type { ToolsClient } from './tools-client.js';
+import { selectTools } from './tool-search.js';
 import { OFFER_SECONDS } from './tools-offer.js';
 import type { OfferedTools } from './tools-offer.js';
 
@@ -146,9 +147,13 @@ async function work(claim: ClaimAnswer, { deps, reporter, signal }: WorkContext)
       // In an order of our own: servers may list theirs in another one each time.
       ...servers.tools.toSorted((a, b) => (a.name < b.name ? -1 : 1)),
     ];
-    const tools = own.map((tool) => gated(tool, claim.abilities?.approvals));
     const begun = { ...claim, opening: claim.opening ?? [framedMessage(claim)] };
     const opening = await openConversation(begun, { tools: own, hooks, clock: deps.clock, signal });
+    const messages = [...claim.history, ...opening];
+    const { tools, found } = selectTools(
+      own.map((tool) => gated(tool, claim.abilities?.approvals)),
+      messages,
+    );
     return await deps.engine.run(
       {
         provider: claim.model.provider,
@@ -157,8 +162,9 @@ async function work(claim: ClaimAnswer, { deps, reporter, signal }: WorkContext)
         ...(claim.model.temperature === undefined ? {} : { temperature: claim.model.temperature }),
         ...(claim.model.contextWindow === undefined ? {} : { contextWindow: claim.model.contextWindow }),
         instructions: composeInstructions(claim, tools),
-        messages: [...claim.history, ...opening],
+        messages,
         tools,
+        ...(found === undefined ? {} : { found }),
         stepLimit: claim.limits.stepLimit,
         cacheKey: cacheKeyOf(claim),
       },

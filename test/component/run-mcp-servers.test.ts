@@ -101,6 +101,26 @@ describe('a server over HTTP', () => {
     );
   });
 
+  test('has more tools than a model is told of: it finds one, and has it in the next run of the session', async () => {
+    const tools = Array.from({ length: 41 }, (_, index) => ({ ...ECHO, name: `echo_${index}` }));
+    await start({ fake: { tools: [...tools, { ...ECHO, name: 'shout', description: 'Says it loudly.' }] } });
+    const first = await pods.run('helper-1', {
+      message:
+        '/tool search_tools {"query":"loud"}\n/tool search_tools {"query":"loudly"}\n/tool fake__shout {"text":"hi"}',
+    });
+    expect(first.status?.phase).toBe('done');
+    const shouted = { tool: 'fake__shout', isError: false, result: { text: '{"text":"hi"}' } };
+    const calls = await pods.calls('helper-1');
+    expect(calls[0]).toMatchObject({ tool: 'search_tools', isError: true });
+    expect(calls[1]).toMatchObject({ isError: false, result: { tools: [{ name: 'fake__shout' }] } });
+    expect(calls[2]).toEqual(shouted);
+    await pods.run('helper-2', { message: '/tool fake__shout {"text":"hi"}', sessionId: 's-helper-1' });
+    await pods.run('helper-3', { message: '/tool fake__shout {"text":"hi"}' });
+    expect((await pods.calls('helper-2'))[0]).toEqual(shouted);
+    // Another session has not found it.
+    expect(await pods.calls('helper-3')).toEqual([]);
+  });
+
   test('gets its credential from the gateway: the claim has none, and none comes back', async () => {
     await start({
       mcpServers: [],

@@ -126,14 +126,14 @@ test('what no model takes is left out or put right', async () => {
   expect(connected.warnings).toEqual(['2 tools of MCP server fake are left out: no model takes their definitions.']);
 });
 
-test('a run has at most 100 tools of MCP servers', async () => {
+test('a run has at most 1000 tools of MCP servers', async () => {
   const { clock, connect } = setUp(({ method }) =>
-    method === 'tools/list' ? tools(...Array.from({ length: 60 }, (_, index) => ({ name: `t${index}` }))) : undefined,
+    method === 'tools/list' ? tools(...Array.from({ length: 600 }, (_, index) => ({ name: `t${index}` }))) : undefined,
   );
   const connected = await settled(connect('one', 'two'), clock, 1000);
   expect([connected.tools.length, connected.warnings]).toEqual([
-    100,
-    ['20 tools of MCP server two are left out: a run has at most 100 tools of MCP servers.'],
+    1000,
+    ['200 tools of MCP server two are left out: a run has at most 1000 tools of MCP servers.'],
   ]);
 });
 

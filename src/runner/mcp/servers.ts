@@ -8,8 +8,8 @@ import type { McpAddress } from './client.js';
 import { reasonOf, ServerConnection } from './server-connection.js';
 import { StdioTransport } from './stdio-transport.js';
 
-/** Of all servers together: with the agent's own tools this stays below what providers take in one request. */
-const MAX_TOOLS = 100;
+/** Of all servers together; many are found by a search (src/runner/tool-search.ts). */
+const MAX_TOOLS = 1000;
 /** The server checks its input itself, by a schema that only it knows fully. */
 const AnyInput = z.record(z.string(), z.unknown());
 
