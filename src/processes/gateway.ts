@@ -88,7 +88,7 @@ export function createGatewayProcess(deps: GatewayProcessDeps): GatewayProcess {
     caches,
     web,
     bodies,
-    models: createModelAccess({ api, clock, log, settings: config, dispatcher }),
+    models: createModelAccess({ api, clock, log, settings: config, dispatcher, bodies }),
     archive: deps.archive,
     self: { gatewayPod: config.podName, gatewayUid: config.podUid, gatewayAddress: addressOf(config) },
     clock,

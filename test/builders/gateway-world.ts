@@ -193,6 +193,7 @@ export class GatewayWorld {
           ...this.#models,
         },
         dispatcher: this.dispatcher,
+        bodies: this.bodies,
       }),
       archive: this.#archive,
       web: this.#web,

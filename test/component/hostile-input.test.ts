@@ -5,6 +5,11 @@
 import { z } from 'zod';
 import { slugFromName } from '../../src/api/names.js';
 import { readMessage } from '../../src/gateway/mcp/message.js';
+import { anthropicMessages } from '../../src/gateway/providers/anthropic.js';
+import { chatCompletions } from '../../src/gateway/providers/chat-completions.js';
+import type { Dialect, JsonObject } from '../../src/gateway/providers/dialect.js';
+import { googleGenerate } from '../../src/gateway/providers/google.js';
+import { openaiResponses } from '../../src/gateway/providers/openai-responses.js';
 import { StreamEvents } from '../../src/gateway/providers/stream-events.js';
 import { quoted, sayingOf } from '../../src/gateway/providers/provider-errors.js';
 import { parseDirectives } from '../../src/gateway/scripted/directives.js';
@@ -142,6 +147,48 @@ describe.each(TOOLS.map((tool) => [tool.name, tool] as const))('%s', (name, { in
   });
 });
 
+/** Events of which each adds something that is held until the answer is whole. */
+const GROWING: readonly (readonly [string, Dialect, (n: number) => JsonObject])[] = [
+  ['fields of a completion', chatCompletions, (n) => ({ choices: [], [`f${n}`]: 0 })],
+  ['fields of a choice', chatCompletions, (n) => ({ choices: [{ [`f${n}`]: 0 }] })],
+  ['fields of a message', chatCompletions, (n) => ({ choices: [{ delta: { [`f${n}`]: 'a' } }] })],
+  ['parts of a message', chatCompletions, (n) => ({ choices: [{ delta: { content: [{ type: `t${n}` }] } }] })],
+  [
+    'parts of a thought',
+    chatCompletions,
+    (n) => ({ choices: [{ delta: { content: [{ type: 't', thinking: [{ type: `t${n}` }] }] } }] }),
+  ],
+  ['calls', chatCompletions, (n) => ({ choices: [{ delta: { tool_calls: [{ index: n }] } }] })],
+  [
+    'fields of a call',
+    chatCompletions,
+    (n) => ({ choices: [{ delta: { tool_calls: [{ index: 0, [`f${n}`]: 0 }] } }] }),
+  ],
+  ['fields of a message', anthropicMessages, (n) => ({ type: 'message_delta', delta: { [`f${n}`]: 0 } })],
+  ['counts', anthropicMessages, (n) => ({ type: 'message_delta', usage: { [`f${n}`]: 0 } })],
+  ['blocks', anthropicMessages, (n) => ({ type: 'content_block_start', index: n, content_block: { type: 'text' } })],
+  ['fields of an answer', googleGenerate, (n) => ({ [`f${n}`]: 0 })],
+  ['fields of a candidate', googleGenerate, (n) => ({ candidates: [{ [`f${n}`]: 0 }] })],
+  ['parts', googleGenerate, (n) => ({ candidates: [{ content: { parts: [{ inlineData: n }, { text: 'a' }] } }] })],
+  ['items', openaiResponses, (n) => ({ type: 'response.output_item.done', output_index: n, item: { id: n } })],
+];
+
+describe.each(GROWING)('an answer with more and more %s', (_what, dialect, event) => {
+  test('is put together in time, and what is held is counted', async () => {
+    const events = Array.from({ length: 30_000 }, (_, n) => JSON.stringify(event(n)));
+    const bytes = events.reduce((sum, text) => sum + text.length, 0);
+    let reader = dialect.reader();
+    const times = await timesReference(bytes, () => {
+      reader = dialect.reader();
+      for (const text of events) reader.read(JSON.parse(text) as JsonObject);
+      return JSON.stringify(reader.answer());
+    });
+    expect(times).toBeLessThan(MOST_TIMES);
+    expect(reader.characters).toBeGreaterThan(30_000);
+    expect(reader.characters).toBeLessThan(bytes);
+  });
+});
+
 /** Everything that reads what others wrote, from its bytes. */
 const READERS: Readonly<Record<string, (text: string) => unknown>> = {
   'a call of the MCP endpoint': (text) => parseIncoming(Buffer.from(`{"id":1.5,"params":${text}`)),
@@ -151,8 +198,8 @@ const READERS: Readonly<Record<string, (text: string) => unknown>> = {
     readMessage({ jsonrpc: '2.0', id: text, method: 'tools/call', params: { name: text } }),
   'a report': (text) => parseBounded(EventsRequest, { epoch: 1, events: Array.from(text).slice(0, 90_000) }),
   'events of a model': (text) => [
-    ...new StreamEvents().read(Buffer.from(text)),
-    ...new StreamEvents().read(Buffer.from(`data: ${text}\n\n`)),
+    ...new StreamEvents(BYTES * 64).read(Buffer.from(text)),
+    ...new StreamEvents(BYTES * 64).read(Buffer.from(`data: ${text}\n\n`)),
   ],
   'words of a model server': (text) => [
     quoted(text, 'secret'),

@@ -1,5 +1,5 @@
 /** One answer of a provider, read to its end: nothing of it goes on before it is whole, so that a broken one can be asked for again. */
-import { readText } from '../../net/capped-body.js';
+import { noRoom, readText, type BodyOrigin } from '../../net/capped-body.js';
 import { mediaTypeOf } from '../../net/media-type.js';
 import { JsonLimitError, parseJsonText } from '../../protocol/json-limits.js';
 import type { TokenCounts } from '../../run/usage/prices.js';
@@ -11,9 +11,12 @@ import { StreamEvents } from './stream-events.js';
 import { failureIn, type StreamFailure } from './stream-reader.js';
 import { TryFailed } from './try-failed.js';
 
-const MAX_ANSWER_BYTES = 16 * 1024 * 1024;
-/** Of a stream that is put together: each word of it comes in an event of its own. */
-const MAX_STREAM_BYTES = 16 * MAX_ANSWER_BYTES;
+/** No model writes as much. More would keep the event loop busy for too long when it is parsed. */
+const MAX_ANSWER_BYTES = 4 * 1024 * 1024;
+/** Of a stream: each word of it comes in an event of its own. */
+const MAX_STREAM_BYTES = 64 * 1024 * 1024;
+/** Of a stream whose events are held until the last one came. */
+const MAX_EVENTS_BYTES = 16 * 1024 * 1024;
 
 export interface ModelAnswer {
   contentType: string;
@@ -39,6 +42,8 @@ export interface AnswerOptions {
   asEvents: boolean;
   /** The key, to be removed from texts. */
   secret: string;
+  /** What the bodies of the process may hold together, and where this answer comes from. */
+  budget: BodyOrigin;
   /** Told once, before the first byte. */
   follow: (progress: AnswerProgress) => void;
 }
@@ -50,18 +55,20 @@ export async function readModelAnswer(response: ProviderResponse, options: Answe
 }
 
 async function readStream(response: ProviderResponse, options: AnswerOptions): Promise<ModelAnswer> {
-  const { dialect, provider, asEvents } = options;
+  const { dialect, provider, asEvents, budget } = options;
   const reader = dialect.reader();
   options.follow(reader);
-  const events = new StreamEvents();
+  const events = new StreamEvents(MAX_ANSWER_BYTES);
   const pieces: Uint8Array[] = [];
   let bytes = 0;
+  const share = budget.all.open(budget.address, () => response.body.destroy(noRoom()));
   try {
     for await (const piece of response.body as AsyncIterable<Uint8Array>) {
       bytes += piece.length;
-      if (bytes > (asEvents ? MAX_ANSWER_BYTES : MAX_STREAM_BYTES)) throw tooLarge();
+      if (bytes > (asEvents ? MAX_EVENTS_BYTES : MAX_STREAM_BYTES)) throw tooLarge();
       if (asEvents) pieces.push(piece);
       for (const event of events.read(piece)) reader.read(event);
+      share.holds(asEvents ? bytes : reader.characters);
       if (events.hasSkipped || reader.characters > MAX_ANSWER_BYTES) throw tooLarge();
       if (reader.failure !== undefined) throw failed(reader.failure, options);
     }
@@ -71,6 +78,8 @@ async function readStream(response: ProviderResponse, options: AnswerOptions): P
   } catch (error) {
     if (error instanceof TryFailed) throw error;
     // The connection broke; what had come by then may be all of the answer.
+  } finally {
+    share.release();
   }
   if (!reader.isComplete) throw new TryFailed(modelError(`${provider} broke its answer off.`), { again: true });
   const { counts, writtenTokens } = reader;
@@ -81,11 +90,11 @@ async function readStream(response: ProviderResponse, options: AnswerOptions): P
 
 /** Servers that do not stream answer whole, whatever they are asked. */
 async function readWhole(response: ProviderResponse, options: AnswerOptions): Promise<ModelAnswer> {
-  const { dialect, provider } = options;
+  const { dialect, provider, budget } = options;
   const progress: AnswerProgress = { hasBegun: false, counts: undefined, writtenTokens: 0 };
   options.follow(progress);
   const isJson = mediaTypeOf(response.contentType) === 'application/json';
-  const text = await readText(response.body, MAX_ANSWER_BYTES).catch(() => {
+  const text = await readText(response.body, MAX_ANSWER_BYTES, budget).catch(() => {
     // A web page of something in between is no answer of the model, also when it is cut.
     progress.hasBegun = isJson;
     throw new TryFailed(modelError(`${provider} broke its answer off.`), { again: true });

@@ -4,7 +4,8 @@ import { countIn, objectIn, parseObject, type JsonObject } from './dialect.js';
 import { StreamReader, textIn } from './stream-reader.js';
 
 export class MessageStream extends StreamReader {
-  #message: JsonObject = {};
+  readonly #message: Record<string, unknown> = {};
+  readonly #usage: Record<string, unknown> = {};
   readonly #blocks = new Map<unknown, Record<string, unknown>>();
   /** Arguments of tool calls come as text. */
   readonly #arguments = new Map<unknown, string>();
@@ -19,19 +20,23 @@ export class MessageStream extends StreamReader {
       // What is no object was cut, or is wrong: the tool says so to the model.
       return written === '' ? block : { ...block, input: parseObject(written) ?? written };
     });
-    return { ...this.#message, content };
+    return { ...this.#message, content, ...(Object.keys(this.#usage).length === 0 ? {} : { usage: this.#usage }) };
   }
 
   protected onEvent(event: JsonObject): void {
     const { type, index } = event;
     if (type === 'message_start') {
-      this.#message = objectIn(event['message']);
+      const { usage, ...message } = objectIn(event['message']);
+      this.add(this.#message, message);
       this.hasBegun = true;
-      this.#count({});
-    } else if (type === 'content_block_start') this.#blocks.set(index, { ...objectIn(event['content_block']) });
-    else if (type === 'content_block_delta') this.#delta(index, objectIn(event['delta']));
+      this.#count(objectIn(usage));
+    } else if (type === 'content_block_start') {
+      const block = objectIn(event['content_block']);
+      this.kept(block);
+      this.#blocks.set(index, { ...block });
+    } else if (type === 'content_block_delta') this.#delta(index, objectIn(event['delta']));
     else if (type === 'message_delta') {
-      this.#message = { ...this.#message, ...objectIn(event['delta']) };
+      this.add(this.#message, objectIn(event['delta']));
       this.#count(objectIn(event['usage']));
     } else if (type === 'message_stop') this.isComplete = this.hasBegun;
   }
@@ -47,16 +52,15 @@ export class MessageStream extends StreamReader {
       if (delta[field] === undefined) continue;
       block[field] = textIn(block[field]) + textIn(delta[field]);
       // Nobody pays for a signature.
-      if (field !== 'signature') this.wrote(delta[field]);
+      if (field === 'signature') this.kept(textIn(delta[field]));
+      else this.wrote(delta[field]);
     }
   }
 
   /** Later counts take the place of earlier ones: they are those of the whole message so far. */
   #count(later: JsonObject): void {
-    const told = Object.fromEntries(Object.entries(later).filter(([, value]) => value !== null));
-    const usage = { ...objectIn(this.#message['usage']), ...told };
-    if (Object.keys(usage).length > 0) this.#message = { ...this.#message, usage };
-    this.counts = messageCounts({ usage });
+    this.add(this.#usage, Object.fromEntries(Object.entries(later).filter(([, value]) => value !== null)));
+    this.counts = messageCounts({ usage: this.#usage });
   }
 }
 

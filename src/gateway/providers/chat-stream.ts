@@ -1,11 +1,11 @@
 /** Chat completions that stream: each event adds to the one message. */
 import type { TokenCounts } from '../../run/usage/prices.js';
 import { countIn, objectIn, type JsonObject } from './dialect.js';
-import { StreamReader, textIn } from './stream-reader.js';
+import { addFields, StreamReader, textIn } from './stream-reader.js';
 
 export class ChatStream extends StreamReader {
-  #base: JsonObject = {};
-  #choice: JsonObject = {};
+  readonly #base: Record<string, unknown> = {};
+  readonly #choice: Record<string, unknown> = {};
   readonly #message: Record<string, unknown> = {};
   readonly #calls = new Map<unknown, Call>();
 
@@ -37,23 +37,29 @@ export class ChatStream extends StreamReader {
 
   protected onEvent(event: JsonObject): void {
     const { choices, usage, ...rest } = event;
-    this.#base = { ...rest, ...this.#base, ...(usage === undefined || usage === null ? {} : { usage }) };
+    const isNew = Object.entries(rest).filter(([name]) => !Object.hasOwn(this.#base, name));
+    this.add(this.#base, Object.fromEntries(isNew));
+    if (usage !== undefined && usage !== null) this.#base['usage'] = usage;
     this.counts = completionCounts(event) ?? this.counts;
     if (!Array.isArray(choices)) return;
     this.hasBegun = true;
     for (const one of choices) {
       const { delta, ...choice } = objectIn(one);
       const told = Object.entries(choice).filter(([, value]) => value !== null);
-      this.#choice = { ...this.#choice, ...Object.fromEntries(told) };
+      this.add(this.#choice, Object.fromEntries(told));
       this.#delta(objectIn(delta));
     }
   }
 
   #delta({ tool_calls: calls, ...delta }: JsonObject): void {
     for (const [field, value] of Object.entries(delta)) {
-      if (field === 'role' || value === null) continue;
-      this.#message[field] = joined(this.#message[field], value);
-      this.#measure(value);
+      if (field === 'role' || field === '__proto__' || value === null) continue;
+      if (typeof value !== 'string' && !Array.isArray(value)) this.add(this.#message, { [field]: value });
+      else {
+        if (!Object.hasOwn(this.#message, field)) this.kept(field);
+        this.#message[field] = joined(this.#message[field], value);
+        this.#measure(value);
+      }
     }
     if (!Array.isArray(calls)) return;
     for (const call of calls.map(objectIn)) this.#call(call);
@@ -63,25 +69,25 @@ export class ChatStream extends StreamReader {
     const { name, arguments: written } = objectIn(said);
     // Servers that give calls no number send each of them whole.
     const key = index ?? rest['id'] ?? this.#calls.size;
+    if (!this.#calls.has(key)) this.kept({ call: key });
     const known = this.#calls.get(key) ?? { rest: {}, name: '', written: '' };
     const told = Object.fromEntries(Object.entries(rest).filter(([, value]) => value !== null && value !== ''));
-    this.#calls.set(key, {
-      rest: { ...known.rest, ...told },
-      name: known.name === '' ? textIn(name) : known.name,
-      written: known.written + textIn(written),
-    });
+    this.add(known.rest, told);
+    if (known.name === '') known.name = textIn(name);
+    known.written += textIn(written);
+    this.#calls.set(key, known);
     this.wrote(name);
     this.wrote(written);
   }
 
-  #measure(value: unknown): void {
+  #measure(value: string | readonly unknown[]): void {
     if (typeof value === 'string') this.wrote(value);
-    else if (Array.isArray(value)) for (const part of value) this.wrote(JSON.stringify(part));
+    else for (const part of value) this.wrote(JSON.stringify(part));
   }
 }
 
 interface Call {
-  rest: JsonObject;
+  rest: Record<string, unknown>;
   name: string;
   written: string;
 }
@@ -91,7 +97,9 @@ function joined(before: unknown, more: unknown): unknown {
   if (before === undefined) return more;
   if (typeof before === 'string' && typeof more === 'string') return before + more;
   if (!Array.isArray(before) && !Array.isArray(more)) return more;
-  return [...partsOf(before), ...partsOf(more)].reduce<unknown[]>(addPart, []);
+  const parts = partsOf(before);
+  for (const part of partsOf(more)) addPart(parts, part);
+  return parts;
 }
 
 function partsOf(content: unknown): unknown[] {
@@ -99,17 +107,17 @@ function partsOf(content: unknown): unknown[] {
   return content === '' ? [] : [{ type: 'text', text: content }];
 }
 
-function addPart(parts: unknown[], part: unknown): unknown[] {
-  const [last, next] = [objectIn(parts.at(-1)), objectIn(part)];
-  if (last['type'] !== next['type']) return [...parts, part];
-  const { text, thinking } = next;
-  if (typeof text === 'string') return [...parts.slice(0, -1), { ...last, ...next, text: textIn(last['text']) + text }];
-  if (!Array.isArray(thinking)) return [...parts, part];
-  const before = Array.isArray(last['thinking']) ? (last['thinking'] as unknown[]) : [];
-  return [
-    ...parts.slice(0, -1),
-    { ...last, ...next, thinking: [...before, ...thinking].reduce<unknown[]>(addPart, []) },
-  ];
+/** To a list of ours, in which a part goes on with the last one when it is of its type. */
+function addPart(parts: unknown[], part: unknown): void {
+  const [last, next] = [objectIn(parts.at(-1)) as Record<string, unknown>, objectIn(part)];
+  const { text, thinking, ...rest } = next;
+  const goesOn = last === parts.at(-1) && last['type'] === next['type'];
+  if (goesOn && typeof text === 'string') addFields(last, { ...rest, text: textIn(last['text']) + text });
+  else if (goesOn && Array.isArray(thinking)) {
+    const before = Array.isArray(last['thinking']) ? (last['thinking'] as unknown[]) : [];
+    for (const thought of thinking) addPart(before, thought);
+    addFields(last, { ...rest, thinking: before });
+  } else parts.push(part);
 }
 
 /** What a completion, or one of its events, says was used. */

@@ -4,40 +4,50 @@ import { countIn, objectIn, type JsonObject } from './dialect.js';
 import { StreamReader, textIn } from './stream-reader.js';
 
 export class GenerateStream extends StreamReader {
-  #answer: JsonObject = {};
-  #candidate: JsonObject = {};
-  readonly #parts: JsonObject[] = [];
+  readonly #answer: Record<string, unknown> = {};
+  readonly #candidate: Record<string, unknown> = {};
+  #hasCandidate = false;
+  readonly #content: Record<string, unknown> = {};
+  readonly #parts: Record<string, unknown>[] = [];
 
   ended(): void {}
 
   answer(): JsonObject {
-    if (Object.keys(this.#candidate).length === 0) return this.#answer;
-    const content = { ...objectIn(this.#candidate['content']), parts: this.#parts };
+    if (!this.#hasCandidate) return this.#answer;
+    const content = { ...this.#content, parts: this.#parts };
     return { ...this.#answer, candidates: [{ ...this.#candidate, content }] };
   }
 
   protected onEvent(event: JsonObject): void {
     const { candidates, ...rest } = event;
-    this.#answer = { ...this.#answer, ...rest };
+    this.add(this.#answer, rest);
     this.counts = generateCounts(event) ?? this.counts;
     this.hasBegun ||= Array.isArray(candidates) || this.counts !== undefined;
-    if (Array.isArray(candidates)) this.#add(objectIn(candidates[0]));
+    if (Array.isArray(candidates) && candidates.length > 0) this.#add(objectIn(candidates[0]));
     // A prompt that was blocked gets no candidate.
     const isBlocked = objectIn(event['promptFeedback'])['blockReason'] !== undefined;
     this.isComplete ||= isBlocked || this.#candidate['finishReason'] !== undefined;
   }
 
-  #add(candidate: JsonObject): void {
-    const content = objectIn(candidate['content']);
-    this.#candidate = { ...this.#candidate, ...candidate };
-    if (!Array.isArray(content['parts'])) return;
-    for (const part of content['parts'].map(objectIn)) {
+  #add({ content, ...fields }: JsonObject): void {
+    this.#hasCandidate = true;
+    const { parts, ...about } = objectIn(content);
+    this.add(this.#candidate, fields);
+    this.add(this.#content, about);
+    if (!Array.isArray(parts)) return;
+    for (const part of parts.map(objectIn)) {
       this.wrote(part['text']);
       if (part['functionCall'] !== undefined) this.wrote(JSON.stringify(part['functionCall']));
       const last = this.#parts.at(-1);
-      if (last === undefined || !isMore(last, part)) this.#parts.push(part);
-      else this.#parts.splice(-1, 1, { ...last, text: textIn(last['text']) + textIn(part['text']) });
+      if (last !== undefined && isMore(last, part)) last['text'] = textIn(last['text']) + textIn(part['text']);
+      else this.#begin(part);
     }
+  }
+
+  #begin(part: JsonObject): void {
+    const { text: _written, functionCall: _measured, ...about } = part;
+    this.kept(about);
+    this.#parts.push({ ...part });
   }
 }
 

@@ -2,6 +2,7 @@
 import { Agent, type Dispatcher } from 'undici';
 import { ConfigMaps, Secrets } from '../../kube/core-types.js';
 import type { KubeApi, ObjectRef } from '../../kube/types.js';
+import type { BodyBudget } from '../../net/body-budget.js';
 import type { Logger } from '../../observability/logger.js';
 import type { Clock } from '../../runtime/clock.js';
 import { CachedReads } from '../cached-reads.js';
@@ -23,6 +24,8 @@ export interface ModelAccessOptions {
   log: Logger;
   settings: ModelSettings;
   dispatcher: Dispatcher;
+  /** The memory budget of all bodies of the process. */
+  bodies: BodyBudget;
 }
 
 export interface ModelAccess {
@@ -31,7 +34,7 @@ export interface ModelAccess {
   catalog: Pick<CatalogSource, 'contextWindowOf'>;
 }
 
-export function createModelAccess({ api, clock, log, settings, dispatcher }: ModelAccessOptions): ModelAccess {
+export function createModelAccess({ api, clock, log, settings, dispatcher, bodies }: ModelAccessOptions): ModelAccess {
   const namespace = settings.releaseNamespace;
   const credentials = new Credentials(new CachedReads(api, Secrets, clock));
   const maps = new CachedReads(api, ConfigMaps, clock);
@@ -49,6 +52,7 @@ export function createModelAccess({ api, clock, log, settings, dispatcher }: Mod
       random: Math.random,
       client: new ProviderClient({ clock, dispatcher }),
       credentials,
+      bodies,
       log,
     }),
   };

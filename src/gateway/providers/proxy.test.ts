@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { Readable } from 'node:stream';
 import { Agent } from 'undici';
 import { FakeClock } from '../../../test/builders/fake-clock.js';
+import { BodyBudget } from '../../net/body-budget.js';
 import { CallEstimates } from '../models/call-estimates.js';
 import { ModelCallInFlight } from '../models/call-in-flight.js';
 import type { ServedRun } from '../runs/served-runs.js';
@@ -15,6 +16,7 @@ import { endpointProvider } from './providers.js';
 const credentials = { forget: () => undefined };
 const log = { warn: () => undefined, info: () => undefined };
 const random = () => 0;
+const bodies = new BodyBudget(1024 * 1024);
 
 test('a call that is cut while its budget is asked for never leaves, and costs nothing', async () => {
   const clock = new FakeClock();
@@ -26,7 +28,7 @@ test('a call that is cut while its budget is asked for never leaves, and costs n
   const client = new ProviderClient({ clock, dispatcher });
   const served = { usage: NO_USAGE } as ServedRun;
   const gone = new AbortController();
-  const called = new ModelProxy({ clock, random, client, credentials, log }).call({
+  const called = new ModelProxy({ clock, random, client, credentials, bodies, log }).call({
     target: { provider: 'boxwright', api, key: undefined, price: undefined, maxOutputTokens: undefined },
     path: 'v1/chat/completions',
     body: { model: 'own', messages: [{ role: 'user', content: 'Hello' }] },
@@ -61,7 +63,7 @@ test('an answer of type Text/Event-Stream is a stream', async () => {
       body: Readable.from([Buffer.from(text)]),
     }),
   };
-  await new ModelProxy({ clock: new FakeClock(), random, client, credentials, log }).call({
+  await new ModelProxy({ clock: new FakeClock(), random, client, credentials, bodies, log }).call({
     target: {
       provider: 'boxwright',
       api: endpointProvider('http://127.0.0.1/v1'),

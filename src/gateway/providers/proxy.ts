@@ -5,6 +5,7 @@
  * See docs/architecture.md#model-calls.
  */
 import { isDeepStrictEqual } from 'node:util';
+import type { BodyBudget } from '../../net/body-budget.js';
 import { readText } from '../../net/capped-body.js';
 import { backoffDelay } from '../../runtime/backoff.js';
 import { timeoutSignal } from '../../runtime/timeout-signal.js';
@@ -43,6 +44,8 @@ export interface ModelProxyOptions {
   random: () => number;
   client: Pick<ProviderClient, 'send'>;
   credentials: Pick<Credentials, 'forget'>;
+  /** The memory budget of all bodies of the process. */
+  bodies: BodyBudget;
   log: Pick<Logger, 'warn' | 'info'>;
 }
 
@@ -152,7 +155,7 @@ export class ModelProxy {
       const response = await this.options.client.send({ ...request, signal: silence.signal });
       silence.lift();
       if (response.status >= 300) throw await this.#refusal(call, asked, response);
-      const answer = await readModelAnswer(response, { ...readingOf(call, asked), follow });
+      const answer = await readModelAnswer(response, { ...this.#readingOf(call, asked), follow });
       if (answer.counts !== undefined) estimates.learn(measured, answer.counts);
       inFlight.answered(this.#usageOf(target, answer.counts ?? spentBy(answer, measured, estimates)));
       return answer;
@@ -194,6 +197,12 @@ export class ModelProxy {
     return believed;
   }
 
+  #readingOf({ target }: ModelProxyCall, { request }: Asked): Omit<AnswerOptions, 'follow'> {
+    const { provider, api, key } = target;
+    const budget = { all: this.options.bodies, address: api.baseUrl };
+    return { provider, dialect: api.dialect, asEvents: request.stream, secret: key?.value ?? '', budget };
+  }
+
   async #refusal(call: ModelProxyCall, { request }: Asked, response: ProviderResponse): Promise<TryFailed> {
     const { target } = call;
     const { status, retryAfterSeconds } = response;
@@ -226,11 +235,6 @@ interface Try {
 function asFailedTry(error: unknown): TryFailed {
   if (error instanceof TryFailed) return error;
   throw error;
-}
-
-function readingOf({ target }: ModelProxyCall, { request }: Asked): Omit<AnswerOptions, 'follow'> {
-  const { provider, api, key } = target;
-  return { provider, dialect: api.dialect, asEvents: request.stream, secret: key?.value ?? '' };
 }
 
 /** There was no answer: the connection failed with that code, or nothing came for half of the time. */

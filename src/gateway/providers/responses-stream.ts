@@ -22,7 +22,10 @@ export class ResponseStream extends StreamReader {
     const type = textIn(event['type']);
     if (type.startsWith('response.')) this.hasBegun = true;
     if (type.endsWith('.delta')) this.wrote(event['delta']);
-    if (type === 'response.output_item.done') this.#items.set(event['output_index'], event['item']);
+    if (type === 'response.output_item.done') {
+      this.kept(event['item']);
+      this.#items.set(event['output_index'], event['item']);
+    }
     if (type === 'response.completed' || type === 'response.incomplete' || type === 'response.failed') {
       this.#response = objectIn(event['response']);
       this.counts = responseCounts(this.#response);

@@ -3,11 +3,13 @@ import { EventStream, type ServerSentEvent } from '../../net/event-stream.js';
 import { parseJsonText } from '../../protocol/json-limits.js';
 import type { StreamEvent } from './dialect.js';
 
-/** As much as an answer may have: some servers send all of it in one event. */
-const MAX_EVENT = 16 * 1024 * 1024;
-
 export class StreamEvents {
-  readonly #events = new EventStream(MAX_EVENT);
+  readonly #events: EventStream;
+
+  /** `maxBytes` of one event: some servers send all of an answer in one. */
+  constructor(maxBytes: number) {
+    this.#events = new EventStream(maxBytes);
+  }
 
   /** Whether an event was too long to be read: what it said is missing. */
   get hasSkipped(): boolean {

@@ -16,6 +16,7 @@ export interface StreamFailure {
 
 export abstract class StreamReader {
   readonly #written = new TokenMeter();
+  #kept = 0;
   /** What the provider has counted so far. */
   counts: TokenCounts | undefined;
   /** The model took the request: from here on it costs something. */
@@ -38,9 +39,9 @@ export abstract class StreamReader {
     return this.#written.characters === 0 ? 0 : this.#written.tokens;
   }
 
-  /** What it wrote so far, in UTF-16 units. */
+  /** What is held of the answer so far, in UTF-16 units. */
   get characters(): number {
-    return this.#written.characters;
+    return this.#written.characters + this.#kept;
   }
 
   /** The stream ended by itself: whether what came is an answer, also when the last word of the protocol is missing. */
@@ -55,6 +56,28 @@ export abstract class StreamReader {
   protected wrote(text: unknown): void {
     if (typeof text === 'string') this.#written.add(text);
   }
+
+  /** This is held until the answer is whole, beside what the model wrote. */
+  protected kept(value: unknown): void {
+    this.#kept += charactersOf(value);
+  }
+
+  /** Adds fields to an object that is held, in the place of those of the same name. */
+  protected add(to: Record<string, unknown>, fields: JsonObject): void {
+    for (const [name, value] of Object.entries(fields)) {
+      this.#kept += charactersOf(value) - (Object.hasOwn(to, name) ? charactersOf(to[name]) : -name.length);
+    }
+    addFields(to, fields);
+  }
+}
+
+function charactersOf(value: unknown): number {
+  return typeof value === 'string' ? value.length : JSON.stringify(value ?? null).length;
+}
+
+/** Without a copy of what is there: an answer may come in a million pieces. */
+export function addFields(to: Record<string, unknown>, fields: JsonObject): void {
+  for (const [name, value] of Object.entries(fields)) if (name !== '__proto__') to[name] = value;
 }
 
 /** A text, or nothing. */
