@@ -18,7 +18,7 @@ import { parseIncoming } from '../../src/mcp/json-rpc.js';
 import { TOOLS } from '../../src/mcp/registry.js';
 import { redact } from '../../src/observability/logger.js';
 import { maximumOf, parseBounded, withoutWrappers } from '../../src/protocol/bounded-parse.js';
-import { EventsRequest } from '../../src/protocol/run.js';
+import { EventsRequest, FinishRequest, ToolRequest } from '../../src/protocol/run.js';
 import { secretIn } from '../../src/templates/secret-text.js';
 import { isPassiveVisit } from '../../src/webhook/passive-visit.js';
 import { McpHarness } from '../builders/mcp-harness.js';
@@ -197,6 +197,12 @@ const READERS: Readonly<Record<string, (text: string) => unknown>> = {
   'a message to an MCP server': (text) =>
     readMessage({ jsonrpc: '2.0', id: text, method: 'tools/call', params: { name: text } }),
   'a report': (text) => parseBounded(EventsRequest, { epoch: 1, events: Array.from(text).slice(0, 90_000) }),
+  'the end of a run': (text) => [
+    parseBounded(FinishRequest, { epoch: 1, events: [], outcome: Array.from(text).slice(0, 90_000) }),
+    parseBounded(FinishRequest, { epoch: 1, events: [], outcome: { reason: text, message: text, output: text } }),
+  ],
+  'a call of a tool': (text) =>
+    parseBounded(ToolRequest, { epoch: 1, call: 1, tool: text, input: Array.from(text).slice(0, 90_000) }),
   'events of a model': (text) => [
     ...new StreamEvents(BYTES * 64).read(Buffer.from(text)),
     ...new StreamEvents(BYTES * 64).read(Buffer.from(`data: ${text}\n\n`)),
