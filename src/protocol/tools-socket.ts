@@ -64,7 +64,8 @@ export const TOOL_DEFINITIONS = {
   },
   read: {
     family: 'files',
-    description: 'Reads a text file of the workspace: at most 2000 lines or 50 KiB at a time.',
+    description:
+      'Reads a text file of the workspace: at most 2000 lines or 50 KiB at a time. Each line comes behind its number and a tab, which are not in the file.',
     input: z.object({
       path: Path.describe('File, relative to the workspace.'),
       offset: z.int().min(1).max(1_000_000_000).optional().describe('First line to read, counted from 1.'),
@@ -91,7 +92,8 @@ export const TOOL_DEFINITIONS = {
   },
   list: {
     family: 'files',
-    description: 'Lists a directory of the workspace.',
+    description:
+      'Lists a directory of the workspace: directories end with /, links with @, files come with their size.',
     input: z.object({ path: Path.optional().describe('Directory; the workspace itself when absent.') }),
   },
   grep: {

@@ -157,11 +157,13 @@ function toSdkTool(definition: EngineTool, loop: Loop, signal: AbortSignal) {
       loop.execute({ callId: toolCallId, tool: definition.name, input }, (arguments_) =>
         definition.execute(arguments_, signal),
       ),
-    toModelOutput: ({ output }: { output: ToolResult }) => ({
-      type: output.isError ? ('error-json' as const) : ('json' as const),
-      value: output.result as never,
-    }),
+    toModelOutput: ({ output }: { output: ToolResult }) => modelOutput(output),
   });
+}
+
+function modelOutput({ result, isError, text }: ToolResult) {
+  if (text !== undefined) return { type: isError ? ('error-text' as const) : ('text' as const), value: text };
+  return { type: isError ? ('error-json' as const) : ('json' as const), value: result as never };
 }
 
 function bytesOfTool({ name, description, input, schema }: EngineTool): number {

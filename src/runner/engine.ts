@@ -10,6 +10,8 @@ import type { TranscriptMessage } from '../protocol/run.js';
 export interface ToolResult {
   result: Record<string, unknown>;
   isError: boolean;
+  /** What the model reads in place of the JSON of `result`. */
+  text?: string;
   /** The call waits for a person: the loop ends after this step, and the call stays without a result. */
   pause?: Pause;
 }

@@ -165,7 +165,14 @@ test('a short run is a claim, its model calls and a finish; its tools work in th
     result: '{"exitCode":0,"output":"hello\\n"}',
     isError: false,
   });
-  expect(events[5]).toMatchObject({ step: 2, tool: 'read', isError: false });
+  expect(events[5]).toMatchObject({ step: 2, tool: 'read', result: '{"text":"1\\thello"}', isError: false });
+  // The model reads plain text, and a later run sends it the same.
+  expect(
+    events.flatMap((event) => (event.type === 'message' ? [event.message] : [])).filter(({ role }) => role === 'tool'),
+  ).toMatchObject([
+    { result: '"hello\\n[exit code 0]"', form: 'text' },
+    { result: '"1\\thello"', form: 'text' },
+  ]);
   expect(events.at(-1)).toMatchObject({ type: 'output', text: 'Done.' });
   const journal = (await readFile(join(pod.paths.journal, 'events.jsonl'), 'utf8')).trimEnd().split('\n');
   expect(journal.map((line) => JSON.parse(line) as unknown)).toEqual(events);
@@ -241,7 +248,7 @@ describe('a call that needs an approval', () => {
     expect(firstRequest(pod).map(({ role }) => role)).toEqual(['system', 'user', 'assistant', 'tool']);
     expect(firstRequest(pod).at(-1)).toMatchObject({
       tool_call_id: 'a',
-      content: expect.stringContaining('42'),
+      content: '42\n[exit code 0]',
     });
     expect(pod.gateway.finished()?.outcome).toMatchObject({ reason: 'Completed', output: 'It is 42.' });
   });

@@ -33,13 +33,15 @@ async function execute(
 ): Promise<TranscriptMessage> {
   const startedAt = clock.monotonic();
   const input = parseJson(json);
-  const { result, isError } = await call(
+  const { result, isError, text } = await call(
     tools.find(({ name }) => name === tool),
     input,
     signal,
   );
   await hooks.onTool({ step: 1, tool, input, result, isError, durationMs: Math.round(clock.monotonic() - startedAt) });
-  return { role: 'tool', callId, tool, result: JSON.stringify(result), isError };
+  const answer = { role: 'tool' as const, callId, tool, isError };
+  if (text !== undefined) return { ...answer, result: JSON.stringify(text), form: 'text' };
+  return { ...answer, result: JSON.stringify(result) };
 }
 
 function call(tool: EngineTool | undefined, input: unknown, signal: AbortSignal): Promise<ToolResult> {

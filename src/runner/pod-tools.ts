@@ -4,6 +4,7 @@ import type { ToolName } from '../protocol/tools-socket.js';
 import { askUser } from './ask-user.js';
 import type { EngineTool } from './engine.js';
 import type { ToolsClient } from './tools-client.js';
+import { withText } from './tool-text.js';
 import { offers } from './tools-offer.js';
 import type { OfferedTools } from './tools-offer.js';
 
@@ -24,7 +25,7 @@ export function podTools(
     family: TOOL_DEFINITIONS[name].family,
     description: TOOL_DEFINITIONS[name].description,
     input: TOOL_DEFINITIONS[name].input,
-    execute: (input, signal) => client.call({ tool: name, input }, signal),
+    execute: async (input, signal) => withText(await client.call({ tool: name, input }, signal)),
   }));
   return [...own, askUser];
 }

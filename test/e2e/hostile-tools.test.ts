@@ -139,7 +139,10 @@ createServer((socket) => { socket.on('error', () => undefined); socket.once('dat
       files('glob', { pattern: '**/passwd' }),
     ]);
     expect(calls.slice(0, 7).map(({ isError }) => isError)).toEqual(Array(7).fill(true));
-    expect(calls.slice(7).map(({ result }) => result)).toEqual([{ matches: [] }, { files: [] }]);
+    expect(calls.slice(7).map(({ result }) => result)).toEqual([
+      { text: '[nothing matches]' },
+      { text: '[no file matches]' },
+    ]);
   });
 
   test('tools that are switched off are not there', async () => {

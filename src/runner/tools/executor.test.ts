@@ -9,6 +9,7 @@ import { temporaryDirectories } from '../../../test/builders/workspace.js';
 import type { ToolName } from '../../protocol/tools-socket.js';
 import { systemClock } from '../../runtime/clock.js';
 import type { Clock } from '../../runtime/clock.js';
+import type { ToolResult } from '../engine.js';
 import { createToolExecutor } from './executor.js';
 
 const temporary = temporaryDirectories();
@@ -29,6 +30,12 @@ function call(tool: ToolName, input: Record<string, unknown>, options: { signal?
   const execute = createToolExecutor({ workspace, home, clock: options.clock ?? systemClock, web: webAccess() });
   const signal = options.signal ?? new AbortController().signal;
   return execute({ type: 'call', run: 'helper-1', call: calls, tool, input }, signal);
+}
+
+/** The lines of a result that is plain text. */
+function textOf({ result }: ToolResult): string[] {
+  expect(Object.keys(result)).toEqual(['text']);
+  return String(result['text']).split('\n');
 }
 
 /** The system clock with waits cut: a time limit of seconds passes in milliseconds, in the same order. */
@@ -177,23 +184,17 @@ describe('files', () => {
   test('what is written is read, listed and edited', async () => {
     expect(await call('write', { path: 'a/b.txt', content: 'one\ntwo\ntwo\n' })).toEqual({
       isError: false,
-      result: { path: 'a/b.txt', bytes: 12 },
+      result: { text: 'Wrote 12 bytes to a/b.txt.' },
     });
     expect((await call('read', { path: `${workspace}/a/b.txt` })).result).toEqual({
-      path: 'a/b.txt',
-      firstLine: 1,
-      lines: 3,
-      content: 'one\ntwo\ntwo',
+      text: '1\tone\n2\ttwo\n3\ttwo',
     });
     expect((await call('edit', { path: 'a/b.txt', oldText: 'one', newText: '$&1' })).result).toEqual({
-      path: 'a/b.txt',
-      replaced: 1,
+      text: 'Replaced 1 occurrence in a/b.txt.',
     });
     expect(await readFile(join(workspace, 'a/b.txt'), 'utf8')).toBe('$&1\ntwo\ntwo\n');
-    expect((await call('list', {})).result).toEqual({
-      path: '.',
-      entries: [{ name: 'a', type: 'directory', size: expect.any(Number) }],
-    });
+    expect((await call('list', {})).result).toEqual({ text: 'a/' });
+    expect((await call('list', { path: 'a' })).result).toEqual({ text: 'b.txt\t12' });
   });
 
   test('edit wants exactly one occurrence, or replaceAll', async () => {
@@ -213,24 +214,41 @@ describe('files', () => {
 
   test('reads 2000 lines, then says where to go on', async () => {
     await writeFile(join(workspace, 'long'), Array.from({ length: 4500 }, (_, i) => `${i + 1}`).join('\n'));
-    expect((await call('read', { path: 'long' })).result).toMatchObject({
-      firstLine: 1,
-      lines: 2000,
-      nextOffset: 2001,
-    });
-    const last = (await call('read', { path: 'long', offset: 4001 })).result;
-    expect(last).toMatchObject({ firstLine: 4001, lines: 500 });
-    expect(last).not.toHaveProperty('nextOffset');
+    const first = textOf(await call('read', { path: 'long' }));
+    expect(first).toHaveLength(2001);
+    expect(first.slice(-2)).toEqual(['2000\t2000', '[2500 more lines; read on with offset 2001]']);
+    const last = textOf(await call('read', { path: 'long', offset: 4001 }));
+    expect(last).toHaveLength(500);
+    expect(last.at(-1)).toBe('4500\t4500');
+    expect(textOf(await call('read', { path: 'long', offset: 4499, limit: 1 }))).toEqual([
+      '4499\t4499',
+      '[1 more line; read on with offset 4500]',
+    ]);
+  });
+
+  test('says when there is nothing to read', async () => {
+    await writeFile(join(workspace, 'short'), 'one\ntwo\n');
+    await writeFile(join(workspace, 'empty'), '');
+    expect(textOf(await call('read', { path: 'short', offset: 9 }))).toEqual(['[the file has 2 lines]']);
+    expect(textOf(await call('read', { path: 'empty' }))).toEqual(['[the file is empty]']);
   });
 
   test('reads at most 50 KiB, and a line at most 4 KiB', async () => {
     await writeFile(join(workspace, 'wide'), `${'x'.repeat(500)}\n`.repeat(500));
-    const { result } = await call('read', { path: 'wide' });
-    expect(result).toMatchObject({ lines: 102, nextOffset: 103 });
+    const wide = textOf(await call('read', { path: 'wide' }));
+    expect(wide).toHaveLength(103);
+    expect(wide.at(-1)).toBe('[398 more lines; read on with offset 103]');
     await writeFile(join(workspace, 'one-line'), 'y'.repeat(3_000_000));
-    expect(Buffer.byteLength(String((await call('read', { path: 'one-line' })).result['content']))).toBeLessThanOrEqual(
-      4096,
-    );
+    expect(Buffer.byteLength(textOf(await call('read', { path: 'one-line' })).join('\n'))).toBeLessThanOrEqual(4098);
+  });
+
+  test('names of one line each: a link is marked, a line end is escaped', async () => {
+    await symlink('nowhere', join(workspace, 'link'));
+    await writeFile(join(workspace, 'two\nlines'), '');
+    expect(textOf(await call('list', {}))).toEqual(['link@', '"two\\nlines"\t0']);
+    expect(textOf(await call('glob', { pattern: '*' }))).toEqual(['"two\\nlines"']);
+    await mkdir(join(workspace, 'none'));
+    expect(textOf(await call('list', { path: 'none' }))).toEqual(['[the directory is empty]']);
   });
 
   test('what is not text is neither read nor edited', async () => {
@@ -298,14 +316,14 @@ describe('files', () => {
     test('grep and glob below the workspace follow no link', async () => {
       await symlink(outside, join(workspace, 'directory-link'));
       await symlink(join(outside, 'secret'), join(workspace, 'file-link'));
-      expect((await call('grep', { pattern: 'secret' })).result).toEqual({ matches: [] });
-      expect((await call('glob', { pattern: '**' })).result).toEqual({ files: [] });
+      expect((await call('grep', { pattern: 'secret' })).result).toEqual({ text: '[nothing matches]' });
+      expect((await call('glob', { pattern: '**' })).result).toEqual({ text: '[no file matches]' });
     });
 
     test('a link inside is followed', async () => {
       await writeFile(join(workspace, 'real'), 'text');
       await symlink('real', join(workspace, 'alias'));
-      expect((await call('read', { path: 'alias' })).result).toMatchObject({ path: 'real', content: 'text' });
+      expect((await call('read', { path: 'alias' })).result).toEqual({ text: '1\ttext' });
     });
   });
 });
@@ -315,21 +333,21 @@ describe('grep', () => {
     await mkdir(join(workspace, 'src'));
     await writeFile(join(workspace, 'src', 'a:1.ts'), 'x\nconst Answer = 42;\n');
     await writeFile(join(workspace, 'b.md'), 'answer\n');
-    const match = { path: 'src/a:1.ts', line: 2, text: 'const Answer = 42;' };
-    expect((await call('grep', { pattern: 'Answer = [0-9]+' })).result).toEqual({ matches: [match] });
-    expect((await call('grep', { pattern: 'ANSWER', include: '*.ts', ignoreCase: true })).result).toEqual({
-      matches: [match],
-    });
-    expect((await call('grep', { pattern: '42', path: 'src/a:1.ts' })).result).toEqual({ matches: [match] });
+    const match = ['src/a:1.ts', '2:const Answer = 42;'];
+    expect(textOf(await call('grep', { pattern: 'Answer = [0-9]+' }))).toEqual(match);
+    expect(textOf(await call('grep', { pattern: 'ANSWER', include: '*.ts', ignoreCase: true }))).toEqual(match);
+    expect(textOf(await call('grep', { pattern: '42', path: 'src/a:1.ts' }))).toEqual(match);
+    expect(textOf(await call('grep', { pattern: '^.' })).toSorted()).toEqual(
+      ['src/a:1.ts', '1:x', '2:const Answer = 42;', '', 'b.md', '1:answer'].toSorted(),
+    );
   });
 
   test('stops at 100 matches, and cuts a line at 500 bytes', async () => {
     await writeFile(join(workspace, 'many'), `${'m'.repeat(2_000_000)}\n${'m\n'.repeat(300)}`);
-    const { result } = await call('grep', { pattern: 'm' });
-    expect(result['truncated']).toBe(true);
-    const matches = result['matches'] as { text: string }[];
-    expect(matches).toHaveLength(100);
-    expect(matches[0]?.text).toHaveLength(500);
+    const lines = textOf(await call('grep', { pattern: 'm' }));
+    expect(lines).toHaveLength(102);
+    expect(lines[1]).toBe(`1:${'m'.repeat(500)}`);
+    expect(lines.at(-1)).toBe('[only the first 100 matches are shown]');
   });
 
   test('a broken expression is the mistake of the caller', async () => {
@@ -341,7 +359,7 @@ describe('grep', () => {
 
   test('a pattern that looks like an option is a pattern', async () => {
     await writeFile(join(workspace, 'f'), '--version\n');
-    expect((await call('grep', { pattern: '--version' })).result['matches']).toHaveLength(1);
+    expect(textOf(await call('grep', { pattern: '--version' }))).toEqual(['f', '1:--version']);
   });
 });
 
@@ -351,9 +369,9 @@ describe('glob', () => {
       await call('write', { path, content: '' });
     }
     expect((await call('glob', { pattern: '**/*.{ts,tsx}' })).result).toEqual({
-      files: ['a.ts', 'src/b.ts', 'src/deep/c.tsx'],
+      text: 'a.ts\nsrc/b.ts\nsrc/deep/c.tsx',
     });
-    expect((await call('glob', { pattern: '*.ts', path: 'src' })).result).toEqual({ files: ['src/b.ts'] });
+    expect((await call('glob', { pattern: '*.ts', path: 'src' })).result).toEqual({ text: 'src/b.ts' });
   });
 
   test('passes over a directory that cannot be opened', async () => {
@@ -363,15 +381,15 @@ describe('glob', () => {
     execFileSync('/bin/bash', ['-c', deeper], { cwd: workspace });
     const found = await call('glob', { pattern: '**/*.ts' });
     execFileSync('/bin/rm', ['-r', 'd'.repeat(250)], { cwd: workspace });
-    expect(found.result).toEqual({ files: ['src/a.ts'] });
+    expect(found.result).toEqual({ text: 'src/a.ts' });
     expect(await call('glob', { pattern: '*', path: 'none' })).toMatchObject({ isError: true });
   });
 
   test('says when there are more than 1000', async () => {
     await Promise.all(Array.from({ length: 1001 }, (_, i) => writeFile(join(workspace, `f${i}`), '')));
-    const { result } = await call('glob', { pattern: 'f*' });
-    expect(result['files']).toHaveLength(1000);
-    expect(result['truncated']).toBe(true);
+    const lines = textOf(await call('glob', { pattern: 'f*' }));
+    expect(lines).toHaveLength(1001);
+    expect(lines.at(-1)).toBe('[the search stopped after 1000 files; narrow the pattern]');
   });
 });
 

@@ -1,11 +1,13 @@
 /** The tools `read`, `write`, `edit` and `list`: text files of the workspace. */
 import { constants } from 'node:fs';
+import type { Stats } from 'node:fs';
 import { lstat, mkdir, open, opendir, stat } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { ToolInput } from '../../protocol/tools-socket.js';
 import { cutMiddle, decodeWhole } from '../../runtime/text.js';
 import type { ToolContext } from './executor.js';
+import { count, printable } from './plain-text.js';
 import { ToolFailure } from './tool-failure.js';
 import { displayPath, resolveInWorkspace } from './workspace-path.js';
 
@@ -18,7 +20,9 @@ const MAX_EDIT_BYTES = 5 * 1024 * 1024;
 const MAX_ENTRIES = 1000;
 
 type Context = Pick<ToolContext, 'workspace' | 'signal'>;
-type Result = Record<string, unknown>;
+interface Result extends Record<string, unknown> {
+  text: string;
+}
 
 /** Opens what must be a regular file: a link in the last part or a pipe of the agent's making is refused, not followed or waited for. */
 async function openRegular(path: string, flags: number): Promise<FileHandle> {
@@ -36,23 +40,29 @@ async function openRegular(path: string, flags: number): Promise<FileHandle> {
   throw new ToolFailure(info.isDirectory() ? 'The path is a directory.' : 'The path is not a regular file.');
 }
 
-/** Reads lines from `offset` on; `nextOffset` says where to go on. */
+/** Lines from `offset` on, each with its number; the last line says where to go on. */
 export async function readTextFile(input: ToolInput<'read'>, context: Context): Promise<Result> {
-  const path = await resolveInWorkspace(context.workspace, input.path);
-  const handle = await openRegular(path, constants.O_RDONLY);
+  const handle = await openRegular(await resolveInWorkspace(context.workspace, input.path), constants.O_RDONLY);
   try {
     const first = input.offset ?? 1;
-    const { lines, more } = await collectLines(handle, { first, limit: input.limit ?? MAX_READ_LINES, ...context });
-    return {
-      path: await displayPath(context.workspace, path),
-      firstLine: first,
-      lines: lines.length,
-      content: lines.join('\n'),
-      ...(more ? { nextOffset: first + lines.length } : {}),
-    };
+    const { lines, total } = await collectLines(handle, {
+      first,
+      limit: input.limit ?? MAX_READ_LINES,
+      signal: context.signal,
+    });
+    const next = first + lines.length;
+    const numbered = lines.map((line, index) => `${first + index}\t${line}`);
+    return { text: [...numbered, ...noteOn({ first, next, total })].join('\n') };
   } finally {
     await handle.close();
   }
+}
+
+/** What the lines themselves do not say. */
+function noteOn({ first, next, total }: { first: number; next: number; total: number }): string[] {
+  if (next <= total) return [`[${count(total - next + 1, 'more line')}; read on with offset ${next}]`];
+  if (next > first) return [];
+  return [total === 0 ? '[the file is empty]' : `[the file has ${count(total, 'line')}]`];
 }
 
 interface LineRange {
@@ -61,44 +71,44 @@ interface LineRange {
   signal: AbortSignal;
 }
 
+/** The lines of a range that fit, and how many the file has. */
 async function collectLines(
   handle: FileHandle,
   { first, limit, signal }: LineRange,
-): Promise<{ lines: string[]; more: boolean }> {
+): Promise<{ lines: string[]; total: number }> {
   const lines: string[] = [];
-  let number = 1;
+  let total = 0;
   let shown = 0;
+  let isFull = false;
   let scanned = 0;
   let rest = Buffer.alloc(0);
-  /** False when the line no longer fits. */
-  const take = (line: Buffer): boolean => {
-    if (number >= first) {
-      const text = cutMiddle(decodeWhole(line), MAX_LINE_BYTES);
-      shown += Buffer.byteLength(text) + 1;
-      if (lines.length >= limit || (lines.length > 0 && shown > MAX_READ_BYTES)) return false;
-      lines.push(text);
-    }
-    number += 1;
-    return true;
+  const take = (line: Buffer): void => {
+    total += 1;
+    if (total < first || isFull) return;
+    const text = cutMiddle(decodeWhole(line), MAX_LINE_BYTES);
+    shown += Buffer.byteLength(text) + 1;
+    isFull = lines.length >= limit || (lines.length > 0 && shown > MAX_READ_BYTES);
+    if (!isFull) lines.push(text);
   };
   const buffer = Buffer.allocUnsafe(64 * 1024);
   for (;;) {
     const { bytesRead } = await handle.read(buffer, 0, buffer.length, null);
-    if (bytesRead === 0) return { lines, more: rest.length > 0 && !take(rest) };
+    if (bytesRead === 0) break;
     scanned += bytesRead;
-    if (signal.aborted || scanned > MAX_SCANNED_BYTES)
-      throw new ToolFailure('The file is too large to be read this far.');
+    if (signal.aborted || scanned > MAX_SCANNED_BYTES) throw new ToolFailure('The file is too large to be read.');
     const chunk = buffer.subarray(0, bytesRead);
     if (chunk.includes(0)) throw new ToolFailure('The file is not text.');
     let start = 0;
     for (let end = chunk.indexOf(10); end !== -1; end = chunk.indexOf(10, start)) {
-      if (!take(Buffer.concat([rest, chunk.subarray(start, end)]))) return { lines, more: true };
+      take(rest.length === 0 ? chunk.subarray(start, end) : Buffer.concat([rest, chunk.subarray(start, end)]));
       rest = Buffer.alloc(0);
       start = end + 1;
     }
     // A line without an end is cut anyway: its middle need not be held.
     if (rest.length < MAX_READ_BYTES) rest = Buffer.concat([rest, chunk.subarray(start)]);
   }
+  if (rest.length > 0) take(rest);
+  return { lines, total };
 }
 
 /** Writes a whole file. */
@@ -106,7 +116,8 @@ export async function writeTextFile(input: ToolInput<'write'>, context: Context)
   const path = await resolveInWorkspace(context.workspace, input.path);
   await mkdir(dirname(path), { recursive: true });
   await overwrite(path, input.content);
-  return { path: await displayPath(context.workspace, path), bytes: Buffer.byteLength(input.content) };
+  const bytes = count(Buffer.byteLength(input.content), 'byte');
+  return { text: `Wrote ${bytes} to ${await displayPath(context.workspace, path)}.` };
 }
 
 async function overwrite(path: string, content: string): Promise<void> {
@@ -131,7 +142,7 @@ export async function editFile(input: ToolInput<'edit'>, context: Context): Prom
   }
   if (before.length + found * (input.newText.length - input.oldText.length) > MAX_EDIT_BYTES) throw tooLarge();
   await overwrite(path, before.split(input.oldText).join(input.newText));
-  return { path: await displayPath(context.workspace, path), replaced: found };
+  return { text: `Replaced ${count(found, 'occurrence')} in ${await displayPath(context.workspace, path)}.` };
 }
 
 async function readForEdit(path: string): Promise<string> {
@@ -157,27 +168,30 @@ function tooLarge(): ToolFailure {
   return new ToolFailure('The file is too large to be edited (5 MiB).');
 }
 
-/** Entries of a directory, by name. */
+/** Entries of a directory, by name: those with `/` are directories, those with `@` links. */
 export async function listDirectory(input: ToolInput<'list'>, context: Context): Promise<Result> {
   const path = await resolveInWorkspace(context.workspace, input.path ?? '.');
   if (!(await stat(path)).isDirectory()) throw new ToolFailure('The path is not a directory.');
   const names: string[] = [];
-  let truncated = false;
+  let isCut = false;
   for await (const entry of await opendir(path)) {
-    truncated = names.length >= MAX_ENTRIES;
-    if (truncated) break;
+    isCut = names.length >= MAX_ENTRIES;
+    if (isCut) break;
     names.push(entry.name);
   }
-  const entries = [];
+  const lines: string[] = [];
   for (const name of names.sort()) {
     const info = await lstat(join(path, name)).catch(() => undefined);
-    if (info !== undefined) entries.push({ name, type: typeOf(info), size: info.size });
+    if (info !== undefined) lines.push(entryLine(printable(name), info));
   }
-  return { path: await displayPath(context.workspace, path), entries, ...(truncated ? { truncated } : {}) };
+  if (lines.length === 0) return { text: '[the directory is empty]' };
+  return { text: [...lines, ...(isCut ? [`[only ${MAX_ENTRIES} entries are shown]`] : [])].join('\n') };
 }
 
-function typeOf(info: { isFile(): boolean; isDirectory(): boolean; isSymbolicLink(): boolean }): string {
-  if (info.isFile()) return 'file';
-  if (info.isDirectory()) return 'directory';
-  return info.isSymbolicLink() ? 'link' : 'other';
+type EntryInfo = Pick<Stats, 'isFile' | 'isDirectory' | 'isSymbolicLink' | 'size'>;
+
+function entryLine(name: string, info: EntryInfo): string {
+  if (info.isDirectory()) return `${name}/`;
+  if (info.isFile()) return `${name}\t${info.size}`;
+  return info.isSymbolicLink() ? `${name}@` : `${name}\t(no file)`;
 }

@@ -10,6 +10,7 @@ import { decodeWhole, cutUtf8 } from '../../runtime/text.js';
 import { runChild } from './child-process.js';
 import type { ToolContext } from './executor.js';
 import { matchesPath, parsePattern } from './glob-pattern.js';
+import { count, printable } from './plain-text.js';
 import { ToolFailure } from './tool-failure.js';
 import { displayPath, resolveInWorkspace } from './workspace-path.js';
 
@@ -31,7 +32,7 @@ interface Match {
  * Searches with the system's `grep -E`: unlike a regular expression in this process it can be stopped, and its time grows
  * with the text rather than with the cleverness of the expression.
  */
-export async function grepFiles(input: ToolInput<'grep'>, context: ToolContext): Promise<Record<string, unknown>> {
+export async function grepFiles(input: ToolInput<'grep'>, context: ToolContext): Promise<{ text: string }> {
   const path = await resolveInWorkspace(context.workspace, input.path ?? '.');
   await stat(path);
   const matches: Match[] = [];
@@ -57,7 +58,20 @@ export async function grepFiles(input: ToolInput<'grep'>, context: ToolContext):
   if (end.timedOut)
     throw new ToolFailure(`The search took longer than ${FILES_SECONDS} seconds; search in fewer files.`);
   if (end.exitCode === 2 && complaint !== '') throw new ToolFailure(`The search failed: ${cutUtf8(complaint, 200)}`);
-  return { matches, ...(enough.signal.aborted ? { truncated: true } : {}) };
+  return { text: textOf(matches, enough.signal.aborted) };
+}
+
+/** By file, as `line:text`. */
+function textOf(matches: readonly Match[], isCut: boolean): string {
+  if (matches.length === 0) return '[nothing matches]';
+  const lines: string[] = [];
+  let file: string | undefined;
+  for (const { path, line, text } of matches) {
+    if (path !== file) lines.push(...(file === undefined ? [] : ['']), printable(path));
+    file = path;
+    lines.push(`${line}:${text}`);
+  }
+  return [...lines, ...(isCut ? [`[only the first ${MAX_MATCHES} matches are shown]`] : [])].join('\n');
 }
 
 function grepArguments(input: ToolInput<'grep'>, target: string): string[] {
@@ -95,7 +109,7 @@ function parseMatch(line: Buffer): Match | undefined {
 }
 
 /** Finds files by pattern, relative to `path`; sorted. */
-export async function globFiles(input: ToolInput<'glob'>, context: ToolContext): Promise<Record<string, unknown>> {
+export async function globFiles(input: ToolInput<'glob'>, context: ToolContext): Promise<{ text: string }> {
   const root = await resolveInWorkspace(context.workspace, input.path ?? '.');
   const alternatives = parsePattern(input.pattern);
   const files: string[] = [];
@@ -114,7 +128,9 @@ export async function globFiles(input: ToolInput<'glob'>, context: ToolContext):
     }
   }
   const shown = await Promise.all(files.sort().map((file) => displayPath(context.workspace, file)));
-  return { files: shown, ...(truncated ? { truncated } : {}) };
+  if (shown.length === 0) return { text: '[no file matches]' };
+  const note = truncated ? [`[the search stopped after ${count(shown.length, 'file')}; narrow the pattern]`] : [];
+  return { text: [...shown.map(printable), ...note].join('\n') };
 }
 
 /** A directory that is gone meanwhile, or closed to the tools, has no files to find. */

@@ -1,0 +1,36 @@
+/**
+ * What a model reads of a result of the pod's tools: plain text, in which no line end and no quote is escaped. The record of the
+ * call keeps the fields.
+ */
+import type { ToolResult } from './engine.js';
+
+/** Beside `text` only what cutting adds. */
+const CUT_MARKS = ['text', 'truncated', 'bytes'];
+
+/** The result with its text; one that has none stays JSON to the model. */
+export function withText(result: ToolResult): ToolResult {
+  const text = fileText(result.result) ?? commandText(result.result);
+  return text === undefined ? result : { ...result, text };
+}
+
+function fileText(result: Record<string, unknown>): string | undefined {
+  const { text } = result;
+  return typeof text === 'string' && Object.keys(result).every((key) => CUT_MARKS.includes(key)) ? text : undefined;
+}
+
+/** The output, and behind it in brackets how the command ended. */
+function commandText({ output, exitCode, ...rest }: Record<string, unknown>): string | undefined {
+  if (typeof output !== 'string' || exitCode === undefined) return undefined;
+  const { signal, error, outputBytes, logPath } = rest;
+  const notes = [
+    ...(typeof error === 'string' ? [error.replace(/\.$/, '')] : []),
+    typeof exitCode === 'number'
+      ? `exit code ${exitCode}`
+      : `ended by ${typeof signal === 'string' ? signal : 'a signal'}`,
+    ...(typeof logPath === 'string' && typeof outputBytes === 'number'
+      ? [`all ${outputBytes} bytes of the output are in ${logPath}`]
+      : []),
+  ];
+  const end = output === '' || output.endsWith('\n') ? '' : '\n';
+  return `${output}${end}[${notes.join('; ')}]`;
+}
