@@ -1,5 +1,6 @@
 /** The values of the Helm chart as a schema: charts/boxwright/values.schema.json comes from here; unknown keys are refused. */
 import { z } from 'zod';
+import { SearchEngineName } from '../api/v1alpha1/box.js';
 import { Provider } from '../api/v1alpha1/common.js';
 
 const Quantity = z.union([z.string(), z.number()]);
@@ -56,6 +57,15 @@ export const ChartValues = z.strictObject({
     modelBaseUrls: z
       .partialRecord(Provider.exclude(['boxwright']), z.string().regex(/^https?:\/\/[^\s?#@]+$/))
       .describe('Base URLs of vendors that differ from their own.'),
+    webSearch: z
+      .strictObject({
+        engine: z.union([SearchEngineName, z.literal('')]).describe('Empty means none.'),
+        baseUrl: z
+          .string()
+          .regex(/^(https?:\/\/[^\s?#@]+)?$/)
+          .describe('Address of the engine; empty means its own.'),
+      })
+      .describe('Search engine of Boxes that name none.'),
     modelPricesConfigMap: z.string().min(1).describe('ConfigMap of the release namespace with prices of models.'),
   }),
   controller: z.strictObject({

@@ -1,5 +1,6 @@
 /** Settings of the gateway process. */
 import { z } from 'zod';
+import { SearchEngineName } from '../api/v1alpha1/box.js';
 import { Provider } from '../api/v1alpha1/common.js';
 import { archiveUrl } from '../archive/config.js';
 import { maxFinishedRuns } from '../config/max-finished-runs.js';
@@ -67,6 +68,14 @@ export const GatewayConfig = z.object({
     .min(1)
     .default('boxwright-model-prices')
     .describe('ConfigMap of the installation with prices beside and instead of the built-in ones; it may be missing.'),
+  webSearchEngine: SearchEngineName.optional().describe(
+    'Search engine for Boxes that name none and have egress mode internet: brave, tavily or searxng. Its key is BRAVE_API_KEY or TAVILY_API_KEY of the Secret with the keys of model providers.',
+  ),
+  webSearchBaseUrl: z
+    .string()
+    .regex(/^https?:\/\/[^\s?#@]+$/)
+    .optional()
+    .describe('Address of that search engine; its own when absent, but searxng has none.'),
   archiveUrl,
   maxFinishedRuns,
   clusterCidrs: cidrList.describe(

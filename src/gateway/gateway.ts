@@ -38,6 +38,7 @@ import { Reports } from './runs/reports.js';
 import { RunStore } from './runs/run-store.js';
 import { RunWatch } from './runs/run-watch.js';
 import { ServedRuns } from './runs/served-runs.js';
+import { WebSearch } from './search/web-search.js';
 import type { ModelAccess } from './providers/model-access.js';
 
 export interface GatewayDeps {
@@ -79,7 +80,9 @@ export function createGateway(deps: GatewayDeps): Gateway {
   const ownership = new Ownership({ self, clock, store, served, gateways: caches.gateways, metrics, log });
   const budgets = new RunBudgets({ clock, store });
   const notes = new NoteStore({ api, cache: caches.notes, clock });
-  const abilities = new AbilitiesReader({ notes, skills: caches.skills });
+  const { client, credentials, search: installation } = deps.models;
+  const search = new WebSearch({ clock, client, credentials, installation, bodies: deps.bodies, metrics });
+  const abilities = new AbilitiesReader({ notes, skills: caches.skills, search });
   const { agents, boxes } = caches;
   const inputs = new RunInputs({ api, store, agents, boxes, clock, archive: deps.archive });
   const shared = { clock, store, served, ownership, metrics };
@@ -96,6 +99,7 @@ export function createGateway(deps: GatewayDeps): Gateway {
       abilities,
       calls: new AgentCalls({ ...shared, api, runs: caches.runs, agents, budgets, backlog: backlogOf(deps) }),
       memory: new MemoryTools(notes),
+      search,
       skills: new SkillTools({ api, skills: caches.skills }),
       self: new SelfTools({ api, clock }),
       servers: new SelfServers({ api, clock }),

@@ -2,6 +2,7 @@
 import { Counter, Gauge, type Registry } from 'prom-client';
 import type { RunPhase } from '../api/v1alpha1/agent-run.js';
 import { BACKLOG_SCOPES, type BacklogScope } from '../run/start/backlog-budget.js';
+import type { SearchEngineName } from '../api/v1alpha1/box.js';
 import type { McpKind } from './mcp/server-list.js';
 
 export type ReviewResult = 'accepted' | 'rejected' | 'failed' | 'limited';
@@ -17,6 +18,8 @@ export interface GatewayMetrics {
   called(provider: string, result: CallResult): void;
   /** A message to an MCP server. */
   proxied(kind: McpKind, result: CallResult): void;
+  /** A web_search of a run. */
+  searched(engine: SearchEngineName, result: CallResult): void;
   /** The backlog budget had no room for the run of a call_agent. */
   turnedAway(scope: BacklogScope): void;
   /** Runs that this pod serves, read at every scrape. */
@@ -42,6 +45,7 @@ export function createGatewayMetrics(registry: Registry): GatewayMetrics {
     'kind',
     'result',
   ]);
+  const searches = counter('boxwright_gateway_web_searches_total', 'Web searches of runs.', ['engine', 'result']);
   const turnedAway = counter(
     'boxwright_gateway_agent_calls_turned_away_total',
     'Calls of agents by agents that the backlog budget turned away, by the budget that is used up.',
@@ -57,6 +61,7 @@ export function createGatewayMetrics(registry: Registry): GatewayMetrics {
     reviewed: (result) => reviews.inc({ result }),
     called: (provider, result) => calls.inc({ provider, result }),
     proxied: (kind, result) => proxied.inc({ kind, result }),
+    searched: (engine, result) => searches.inc({ engine, result }),
     turnedAway: (scope) => turnedAway.inc({ scope }),
     trackServed: (count) =>
       void new Gauge({

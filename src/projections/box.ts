@@ -60,6 +60,7 @@ export interface GatewayBox extends Required<ModelAccess> {
   /** What the endpoint was found to be like; undefined when nobody has looked yet. */
   endpointProbe: EndpointProbe | undefined;
   untrusted: Box['spec']['untrusted'];
+  webSearch: Box['spec']['webSearch'];
   egress: Box['spec']['egress']['mode'];
   executionSeconds: number;
   heartbeatSeconds: number;
@@ -75,6 +76,7 @@ export function projectGatewayBox(box: Box): GatewayBox {
     trustedHosts: box.spec.egress.trustedHosts ?? [],
     endpointProbe: box.status?.endpointProbe,
     untrusted: box.spec.untrusted,
+    webSearch: box.spec.webSearch,
     egress: box.spec.egress.mode,
     executionSeconds: box.spec.bounds.executionSeconds,
     heartbeatSeconds: box.spec.bounds.heartbeatSeconds,

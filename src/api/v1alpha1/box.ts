@@ -85,6 +85,29 @@ export const ModelEndpoint = z
     'An OpenAI-compatible server (vLLM, Ollama, llama-server) behind provider `boxwright`, instead of `engine`.',
   );
 
+/** Search engines that the gateway can ask (src/gateway/search/engines.ts). */
+export const SearchEngineName = z.enum(['brave', 'tavily', 'searxng']);
+export type SearchEngineName = z.output<typeof SearchEngineName>;
+/** Searches of one run where nobody says another number. */
+export const DEFAULT_SEARCHES_PER_RUN = 50;
+
+/** The search engine behind the tool web_search of a Box's agents. */
+export const WebSearch = z
+  .object({
+    engine: z
+      .enum([...SearchEngineName.options, 'none'])
+      .describe(
+        '`brave` and `tavily` need a key (BRAVE_API_KEY, TAVILY_API_KEY) in credentialsSecret, `searxng` a baseUrl; `none`: the agents of this Box have no web_search, whatever the installation has.',
+      ),
+    baseUrl: baseUrl(
+      'Address of a SearXNG of your own, for example http://searxng.search.svc:8080, or of a proxy; it is shown a key of `credentialsSecret` alone.',
+    ).optional(),
+    searchesPerRun: z.int().min(1).max(1000).default(DEFAULT_SEARCHES_PER_RUN).describe('Most searches of one run.'),
+  })
+  .describe(
+    'The search engine behind the tool web_search; that of the installation when absent, if egress.mode is `internet`.',
+  );
+
 /** Exceptions from the rule that addresses which users set are public and https. */
 const TrustedHost = z
   .object({
@@ -134,6 +157,7 @@ export const BoxSpec = z.object({
     ),
   endpoint: ModelEndpoint.optional(),
   vendors: VendorAddresses.optional(),
+  webSearch: WebSearch.optional(),
   budget: Budgets,
   credentialsSecret: z
     .string()
@@ -141,7 +165,7 @@ export const BoxSpec = z.object({
     .max(253)
     .optional()
     .describe(
-      "Secret in the namespace of the Box with the keys of model providers (ANTHROPIC_API_KEY, OPENAI_API_KEY, GOOGLE_API_KEY, MISTRAL_API_KEY, XAI_API_KEY, DEEPSEEK_API_KEY), labelled boxwright.dev/credential=true; the installation's own when absent.",
+      "Secret in the namespace of the Box with the keys of model providers (ANTHROPIC_API_KEY, OPENAI_API_KEY, GOOGLE_API_KEY, MISTRAL_API_KEY, XAI_API_KEY, DEEPSEEK_API_KEY) and of its search engine, labelled boxwright.dev/credential=true; the installation's own when absent.",
     ),
   maxRunning: z
     .int()
@@ -361,6 +385,11 @@ export const Boxes = defineResource({
       rule: `!has(self.spec.engine) || !has(self.spec.endpoint)`,
       message: 'spec.engine and spec.endpoint exclude each other: one model stands behind provider boxwright',
       fieldPath: '.spec.endpoint',
+    },
+    {
+      rule: `!has(self.spec.webSearch) || self.spec.webSearch.engine != 'searxng' || has(self.spec.webSearch.baseUrl)`,
+      message: 'spec.webSearch.baseUrl is required for engine searxng: it has no address of its own',
+      fieldPath: '.spec.webSearch',
     },
     immutableSpecField('workspace', 'spec.workspace cannot be changed: create another Box'),
   ],

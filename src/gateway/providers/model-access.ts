@@ -1,4 +1,4 @@
-/** Everything that model calls need beside the run: credentials, catalogue and connections, put together. */
+/** Everything that calls of models and search engines need beside the run: credentials, catalogue and connections. */
 import { Agent, type Dispatcher } from 'undici';
 import { ConfigMaps, Secrets } from '../../kube/core-types.js';
 import type { KubeApi, ObjectRef } from '../../kube/types.js';
@@ -10,12 +10,15 @@ import type { GatewayConfig } from '../config.js';
 import { CatalogSource } from '../catalog-source.js';
 import { Credentials } from './credentials.js';
 import { ModelProxy } from './proxy.js';
+import type { InstallationSearch } from '../search/targets.js';
 import { Targets } from './targets.js';
 import { ProviderClient } from './provider-client.js';
 
 /** Settings of the installation. */
 export type ModelSettings = Pick<GatewayConfig, 'releaseNamespace' | 'modelBaseUrls' | 'modelPricesConfigMap'> & {
   modelCredentialsSecret?: string | undefined;
+  webSearchEngine?: InstallationSearch['engine'];
+  webSearchBaseUrl?: string | undefined;
 };
 
 export interface ModelAccessOptions {
@@ -32,6 +35,10 @@ export interface ModelAccess {
   targets: Targets;
   proxy: ModelProxy;
   catalog: Pick<CatalogSource, 'contextWindowOf'>;
+  client: ProviderClient;
+  credentials: Credentials;
+  /** The search engine of the installation. */
+  search: InstallationSearch;
 }
 
 export function createModelAccess({ api, clock, log, settings, dispatcher, bodies }: ModelAccessOptions): ModelAccess {
@@ -39,18 +46,23 @@ export function createModelAccess({ api, clock, log, settings, dispatcher, bodie
   const credentials = new Credentials(new CachedReads(api, Secrets, clock));
   const maps = new CachedReads(api, ConfigMaps, clock);
   const catalog = new CatalogSource(maps, { namespace, name: settings.modelPricesConfigMap }, log);
+  const client = new ProviderClient({ clock, dispatcher });
+  const installationSecret = installationSecretOf(settings);
   return {
     catalog,
+    client,
+    credentials,
+    search: { engine: settings.webSearchEngine, baseUrl: settings.webSearchBaseUrl, secret: installationSecret },
     targets: new Targets({
       credentials,
       prices: () => catalog.prices(),
-      installationSecret: installationSecretOf(settings),
+      installationSecret,
       baseUrls: settings.modelBaseUrls,
     }),
     proxy: new ModelProxy({
       clock,
       random: Math.random,
-      client: new ProviderClient({ clock, dispatcher }),
+      client,
       credentials,
       bodies,
       log,

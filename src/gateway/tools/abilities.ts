@@ -3,6 +3,7 @@ import type { AgentRun } from '../../api/v1alpha1/agent-run.js';
 import type { Cache } from '../../kube/types.js';
 import { GATEWAY_TOOLS, type GatewayToolName } from '../../protocol/gateway-tools.js';
 import type { Abilities } from '../../protocol/run.js';
+import type { WebSearch } from '../search/web-search.js';
 import type { NoteStore } from './note-store.js';
 import { policyOf } from './approvals.js';
 import { refuses, isUntrusted } from '../../run/trust.js';
@@ -16,18 +17,24 @@ const MAX_SHOWN_NOTES = 20;
 const MAX_SHOWN_NOTE_BYTES = 8 * 1024;
 const MAX_SHOWN_SKILLS = 100;
 
-/** Whether the agent has that tool now: what its families and skills allow. Enforced at every call, not only here. */
-export function hasTool(name: GatewayToolName, agent: GatewayAgent, hasSkills: boolean): boolean {
+/** Whether the agent has that tool now: what its families and skills allow, and the Box has. Enforced at every call, not only here. */
+export function hasTool(
+  name: GatewayToolName,
+  agent: GatewayAgent,
+  has: { skills: boolean; search: boolean },
+): boolean {
   const { selfImprovement, tools } = agent.spec;
   if (name === 'edit_soul') return selfImprovement.allowSoulEdit && !agent.gitOps;
   if (name === 'install_skill' || name === 'install_mcp') return selfImprovement.allowToolInstall && !agent.gitOps;
   const { family } = GATEWAY_TOOLS[name];
-  return family === 'skills' ? hasSkills : tools[family];
+  if (family === 'skills') return has.skills;
+  return tools[family] && (name !== 'web_search' || has.search);
 }
 
 export interface AbilitiesOptions {
   notes: Pick<NoteStore, 'of'>;
   skills: Pick<Cache<GatewaySkill>, 'byIndex'>;
+  search: Pick<WebSearch, 'isThereFor'>;
 }
 
 export class AbilitiesReader {
@@ -39,9 +46,12 @@ export class AbilitiesReader {
 
   /** The tools that the run has now, by name. */
   toolsOf(run: AgentRun, agent: GatewayAgent, box: GatewayBox): GatewayToolName[] {
-    const hasSkills = this.#skillsOf(run.metadata.namespace ?? '', agent).length > 0;
+    const has = {
+      skills: this.#skillsOf(run.metadata.namespace ?? '', agent).length > 0,
+      search: this.#options.search.isThereFor(box),
+    };
     return (Object.keys(GATEWAY_TOOLS) as GatewayToolName[]).filter(
-      (name) => hasTool(name, agent, hasSkills) && !refuses(box, run, name),
+      (name) => hasTool(name, agent, has) && !refuses(box, run, name),
     );
   }
 

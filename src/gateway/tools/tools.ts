@@ -16,6 +16,7 @@ import type { ToolAnswer, ToolRequest } from '../../protocol/run.js';
 import type { RunIdentity } from '../auth/run-authenticator.js';
 import { GatewayError, runEnded } from '../errors.js';
 import type { KeyedLock } from '../keyed-lock.js';
+import type { WebSearch } from '../search/web-search.js';
 import type { RunInputs } from '../runs/run-inputs.js';
 import type { Ownership } from '../runs/ownership.js';
 import type { RunStore } from '../runs/run-store.js';
@@ -40,6 +41,7 @@ export interface AgentToolsOptions {
   calls: AgentCalls;
   memory: MemoryTools;
   skills: SkillTools;
+  search: Pick<WebSearch, 'search'>;
   self: SelfTools;
   servers: SelfServers;
 }
@@ -61,13 +63,14 @@ export class GatewayTools {
 
   constructor(options: AgentToolsOptions) {
     this.#options = options;
-    const { calls, memory, skills, self, servers } = options;
+    const { calls, memory, skills, search, self, servers } = options;
     this.#tools = {
       memory_search: (input, context) => memory.search(input, context),
       memory_save: (input, context) => memory.save(input, context),
       memory_delete: (input, context) => memory.delete(input, context),
       list_agents: (_input, context) => calls.list(context),
       call_agent: (input, context) => calls.call(input, context),
+      web_search: (input, context) => search.search(input, context),
       read_skill: (input, context) => skills.read(input, context),
       edit_soul: (input, context) => self.editSoul(input, context),
       install_skill: (input, context) => self.installSkill(input, context),
