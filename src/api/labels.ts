@@ -45,5 +45,9 @@ export const FINALIZER_CLEANUP = 'boxwright.dev/cleanup';
 export const RUN_TOKEN_AUDIENCE = 'boxwright-run';
 /** Service account of run pods in every Box namespace; it has no rights. */
 export const RUNNER_SERVICE_ACCOUNT = 'boxwright-runner';
+/** What API pods show the gateway: it opens what working runs do now, and nothing of a run itself. */
+export const GATEWAY_TOKEN_AUDIENCE = 'boxwright-gateway';
+/** Service account of the API pods, in the namespace of the installation. */
+export const API_SERVICE_ACCOUNT = 'boxwright-api';
 /** Service account of the gateway pods, in the namespace of the installation. */
 export const GATEWAY_SERVICE_ACCOUNT = 'boxwright-gateway';

@@ -14,7 +14,7 @@ import { gatewayConnectorInformer } from '../projections/connector.js';
 import type { GatewayConnector } from '../projections/connector.js';
 import { gatewayJobInformer } from '../projections/job.js';
 import type { GatewayJob } from '../projections/job.js';
-import { gatewayRunPodInformer, peerPodInformer } from '../projections/pod.js';
+import { API_PODS, gatewayRunPodInformer, peerPodInformer } from '../projections/pod.js';
 import type { GatewayRunPod, PeerPod } from '../projections/pod.js';
 
 export interface GatewayCaches {
@@ -28,6 +28,7 @@ export interface GatewayCaches {
   notes: Informer<GatewayMemory>;
   skills: Informer<GatewaySkill>;
   gateways: Informer<PeerPod>;
+  apis: Informer<PeerPod>;
 }
 
 export interface GatewayPodSelection {
@@ -47,5 +48,6 @@ export function createGatewayCaches(informer: InformerFactory, own: GatewayPodSe
     notes: informer(gatewayMemoryInformer),
     skills: informer(gatewaySkillInformer),
     gateways: informer(peerPodInformer(own.releaseNamespace, own.gatewaySelector)),
+    apis: informer(peerPodInformer(own.releaseNamespace, API_PODS)),
   };
 }

@@ -17,11 +17,12 @@ import { NoteStore } from './tools/note-store.js';
 import { SelfServers } from './tools/self-servers.js';
 import { SelfTools } from './tools/self-tools.js';
 import { SkillTools } from './tools/skill-tools.js';
+import { ApiAuthenticator } from './auth/api-authenticator.js';
 import { RunAuthenticator } from './auth/run-authenticator.js';
 import { TokenReviewer } from './auth/token-reviews.js';
 import { RunBudgets } from './budget/run-budgets.js';
 import type { GatewayCaches } from './caches.js';
-import { GatewayHandler } from './http/handler.js';
+import { GatewayHandler, type GatewayHandlerOptions } from './http/handler.js';
 import { KeyedLock } from './keyed-lock.js';
 import { AgentSecrets } from './mcp/agent-secret.js';
 import { ClaimServers } from './mcp/claim-servers.js';
@@ -29,6 +30,7 @@ import { McpCalls, type McpCallsOptions } from './mcp/mcp-calls.js';
 import { McpProxy } from './mcp/proxy.js';
 import type { GatewayMetrics } from './metrics.js';
 import { ModelCalls } from './models/model-calls.js';
+import { RunFeed } from './runs/run-feed.js';
 import { RunInputs } from './runs/run-inputs.js';
 import { Claims } from './runs/claims.js';
 import { RunFinisher } from './runs/finishes.js';
@@ -45,6 +47,8 @@ export interface GatewayDeps {
   api: KubeApi;
   caches: GatewayCaches;
   self: GatewaySelf;
+  /** The namespace of the installation. */
+  releaseNamespace: string;
   models: ModelAccess;
   /** Sessions of which runs have left the cluster; absent when the installation has no archive. */
   archive?: ArchiveReader | undefined;
@@ -90,6 +94,7 @@ export function createGateway(deps: GatewayDeps): Gateway {
   const finisher = new RunFinisher({ ...shared, api, lock, log });
   const handler = new GatewayHandler({
     authenticator,
+    ...createFeed(deps, { reviews, served }),
     claims: new Claims({ ...shared, self, inputs, finisher, abilities, mcpServers: mcp.claims, catalog }),
     reports: new Reports({ ...shared, lock }),
     tools: new GatewayTools({
@@ -114,19 +119,20 @@ export function createGateway(deps: GatewayDeps): Gateway {
     metrics: deps.httpMetrics,
     log,
   });
-  const watch = new RunWatch({
-    self,
-    clock,
-    runs: caches.runs,
-    boxes: caches.boxes,
-    served,
-    finisher,
-    progress: new Progress({ clock, store }),
-    outage: reviews,
-    log,
-  });
+  const { runs } = caches;
+  const progress = new Progress({ clock, store });
+  const watch = new RunWatch({ self, clock, runs, boxes, served, finisher, progress, outage: reviews, log });
   metrics.trackServed(() => served.size);
   return { handler, watch, served };
+}
+
+/** What working runs do now, for API pods. */
+function createFeed(
+  { releaseNamespace, clock, caches: { apis } }: GatewayDeps,
+  { reviews, served }: { reviews: TokenReviewer; served: ServedRuns },
+): Pick<GatewayHandlerOptions, 'apiAuthenticator' | 'feed'> {
+  const apiAuthenticator = new ApiAuthenticator({ namespace: releaseNamespace, clock, reviews, apis });
+  return { apiAuthenticator, feed: new RunFeed(served) };
 }
 
 /** Live runs, with those that this pod has started and its cache does not show yet. */

@@ -6,7 +6,7 @@ import type { SearchEngineName } from '../api/v1alpha1/box.js';
 import type { McpKind } from './mcp/server-list.js';
 
 export type ReviewResult = 'accepted' | 'rejected' | 'failed' | 'limited';
-export type ReportResult = 'stored' | 'heartbeat' | 'conflict';
+export type ReportResult = 'stored' | 'live' | 'heartbeat' | 'conflict';
 export type CallResult = 'answered' | 'refused' | 'failed' | 'aborted';
 
 export interface GatewayMetrics {
@@ -37,9 +37,7 @@ export function createGatewayMetrics(registry: Registry): GatewayMetrics {
   ]);
   const reports = counter('boxwright_gateway_reports_total', 'Reports of runs.', ['result']);
   const takeovers = counter('boxwright_gateway_takeovers_total', 'Runs taken over from another gateway pod.', []);
-  const reviews = counter('boxwright_gateway_token_reviews_total', 'Run tokens that were not in the cache.', [
-    'result',
-  ]);
+  const reviews = counter('boxwright_gateway_token_reviews_total', 'Tokens that were not in the cache.', ['result']);
   const calls = counter('boxwright_gateway_model_calls_total', 'Model calls of runs.', ['provider', 'result']);
   const proxied = counter('boxwright_gateway_mcp_messages_total', 'Messages of runs to MCP servers.', [
     'kind',

@@ -10,6 +10,7 @@ import { exceededBacklog } from '../run/start/backlog-budget.js';
 import type { ApiCaches } from '../services/caches.js';
 import type { KeyedWaiter } from '../kube/keyed-waiter.js';
 import type { OwnRuns } from '../run/start/own-runs.js';
+import type { LiveFeeds } from '../services/runs/live-feed.js';
 import type { RunDeps, StartDeps } from '../services/runs/runs.js';
 import type { ScopeDeps } from '../services/scope.js';
 import { findStartedRun, startRun } from '../run/start/start-run.js';
@@ -45,6 +46,8 @@ export interface ToolServicesOptions {
   runWaiter: Pick<KeyedWaiter<ApiRun>, 'wait'>;
   /** Live runs, with those that this process has started and its cache does not show yet. */
   liveRuns: OwnRuns;
+  /** What working runs do now. */
+  feeds: LiveFeeds;
   /** Absent when the installation has none. */
   archive?: ArchiveReader | undefined;
 }
@@ -59,7 +62,7 @@ export function createToolServices(options: ToolServicesOptions): ToolServices {
     scope,
     agents: { ...scope, barrier, waiter: options.agentWaiter, randomHex },
     triggers: { ...scope, barrier, keyring, publicUrl, randomHex },
-    runs: { ...scope, ...start, barrier, waiter: options.runWaiter },
+    runs: { ...scope, ...start, barrier, waiter: options.runWaiter, feeds: options.feeds },
     skills: { ...scope, barrier, randomHex },
     schedules: { ...scope, ...start, barrier, randomHex },
     templates: { ...scope, ...start, barrier, waiter: options.agentWaiter, randomHex, keyring },

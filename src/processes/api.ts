@@ -47,8 +47,9 @@ import {
   type ProcessBase,
 } from './bootstrap.js';
 import { createApiApp } from './api-app.js';
+import { GatewayFeeds } from './gateway-feeds.js';
 import { PRODUCT_VERSION } from './version.js';
-import { peerPodInformer } from '../projections/pod.js';
+import { API_PODS, peerPodInformer } from '../projections/pod.js';
 import { apiWebhookKeysInformer } from '../projections/webhook-keys.js';
 import { createWebhookKeyReader } from '../services/triggers/webhook-keys.js';
 import { createTriggerReader } from '../services/triggers/trigger-reader.js';
@@ -76,6 +77,7 @@ export async function runApi(env: NodeJS.ProcessEnv): Promise<number> {
   const core: Core = { ...base, config, archive };
   const followers = createFollowers(core);
   return runGroups(manager, [
+    { name: 'connections', runnables: [closing('gateways', () => followers.feeds.close())] },
     { name: 'archive', runnables: [closing('archive', () => archive?.close())] },
     { name: 'probes', runnables: [probes(core, followers)] },
     { name: 'caches', runnables: followerRunnables(followers) },
@@ -93,11 +95,9 @@ interface Core extends ProcessBase {
 /** Everything that follows the cluster. */
 type Followers = ReturnType<typeof createFollowers>;
 
-function createFollowers({ clock, log, api, config, informer }: Core) {
+function createFollowers({ clock, log, api, config, informer, registry }: Core) {
   const caches = createApiCaches(informer);
-  const pods = informer(
-    peerPodInformer(config.releaseNamespace, 'app.kubernetes.io/name=boxwright,app.kubernetes.io/component=api'),
-  );
+  const pods = informer(peerPodInformer(config.releaseNamespace, API_PODS));
   const keyring = createKeyringReader({ api, clock, log, namespace: config.releaseNamespace });
   return {
     caches,
@@ -106,6 +106,13 @@ function createFollowers({ clock, log, api, config, informer }: Core) {
     keyring,
     seal: createBarrierSeal(keyring),
     keyUsage: createKeyUsage({ api, clock, log }),
+    feeds: new GatewayFeeds({
+      accessDir: config.gatewayAccess,
+      serverName: `${config.gatewayService}.${config.releaseNamespace}.svc`,
+      clock,
+      registry,
+      log,
+    }),
     runWaiter: new KeyedWaiter(caches.AgentRun, clock),
     agentWaiter: new KeyedWaiter(caches.Agent, clock),
     liveRuns: new OwnRuns(countLiveRuns(caches.AgentRun, config.maxFinishedRuns), caches.AgentRun, clock),
@@ -182,7 +189,7 @@ function listen(server: Server, port: number): Promise<void> {
 }
 
 function createPublicApp({ config, log, clock, registry, api, archive }: Core, followers: Followers) {
-  const { caches, webhookKeys, keyring, keyUsage, liveRuns, agentWaiter, runWaiter } = followers;
+  const { caches, webhookKeys, keyring, keyUsage, liveRuns, feeds, agentWaiter, runWaiter } = followers;
   const http = createHttpMetrics(registry);
   const bodies = new BodyBudget(MAX_BODIES_BYTES);
   const services = createToolServices({
@@ -191,6 +198,7 @@ function createPublicApp({ config, log, clock, registry, api, archive }: Core, f
     clock,
     archive,
     liveRuns,
+    feeds,
     agentWaiter,
     runWaiter,
     publicUrl: config.publicUrl,

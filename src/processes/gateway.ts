@@ -90,6 +90,7 @@ export function createGatewayProcess(deps: GatewayProcessDeps): GatewayProcess {
     bodies,
     models: createModelAccess({ api, clock, log, settings: config, dispatcher, bodies }),
     archive: deps.archive,
+    releaseNamespace: config.releaseNamespace,
     self: { gatewayPod: config.podName, gatewayUid: config.podUid, gatewayAddress: addressOf(config) },
     clock,
     metrics: createGatewayMetrics(registry),

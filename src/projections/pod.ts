@@ -160,6 +160,9 @@ export function projectPeerPod(pod: Pod): PeerPod {
   };
 }
 
+/** Labels of the API pods in the namespace of the release. */
+export const API_PODS = 'app.kubernetes.io/name=boxwright,app.kubernetes.io/component=api';
+
 /** The pods with these labels in the namespace of the release. */
 export function peerPodInformer(namespace: string, labelSelector: string): InformerOptions<Pod, PeerPod> {
   return { type: Pods, namespace, labelSelector, project: projectPeerPod };

@@ -42,6 +42,9 @@ export const GATEWAY_PORT = 8443;
 /** Health, metrics and (api only) the write barrier, on every control-plane pod. */
 export const INTERNAL_PORT = 8081;
 
+/** In API pods: `token` for gateway pods, and `ca.crt` to check their certificates against. */
+export const GATEWAY_ACCESS_DIR = '/var/run/boxwright/gateway';
+
 /** In the tools image with a browser: Debian's package, and the npm package that drives it. */
 export const BROWSER_EXECUTABLE = '/usr/bin/chromium-headless-shell';
 export const BROWSER_DRIVER = '/app/node_modules/playwright-core/package.json';

@@ -2,7 +2,7 @@
  * The protocol between runner and gateway, version 1. All calls are POST with JSON over TLS:
  *
  *   /internal/v1/runs/{namespace}/{run}/claim    ClaimRequest  -> ClaimAnswer
- *   /internal/v1/runs/{namespace}/{run}/events   EventsRequest -> EventsAnswer   (an empty list is a heartbeat)
+ *   /internal/v1/runs/{namespace}/{run}/events   EventsRequest -> EventsAnswer   (two empty lists are a heartbeat)
  *   /internal/v1/runs/{namespace}/{run}/tool     ToolRequest   -> ToolAnswer     (src/protocol/gateway-tools.ts)
  *   /internal/v1/runs/{namespace}/{run}/finish   FinishRequest -> FinishAnswer
  *   /gateway/boxwright/v1/chat/completions       OpenAI-compatible; the run comes from the token
@@ -203,6 +203,8 @@ export type ClaimAnswer = z.output<typeof ClaimAnswer>;
 export const EventsRequest = z.object({
   epoch: z.int(),
   events: z.array(RunEvent).max(MAX_REPORT_EVENTS),
+  /** What happened since, told at once and stored later: the same events come again in `events`. Older gateways pass it over. */
+  live: z.array(RunEvent).max(MAX_REPORT_EVENTS).optional(),
 });
 export type EventsRequest = z.output<typeof EventsRequest>;
 
@@ -212,6 +214,8 @@ export const EventsAnswer = z.object({
   /** True asks the runner to stop and to finish as cancelled. */
   cancel: z.boolean(),
   epoch: z.int(),
+  /** Highest event sequence that this gateway pod was told, stored or not. Absent from older gateways. */
+  live: z.int().optional(),
 });
 export type EventsAnswer = z.output<typeof EventsAnswer>;
 

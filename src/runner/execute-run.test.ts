@@ -29,7 +29,7 @@ test('the model reads a line behind text from outside, and what is stored has it
     log: createRunnerLog('runner', clock, () => undefined),
     gateway: {
       ...GATEWAY,
-      events: (events) => {
+      events: ({ events }) => {
         stored.push(...events);
         return Promise.resolve({ ack: events.at(-1)?.seq ?? 0, cancel: false, epoch: 1 });
       },

@@ -110,6 +110,9 @@ async function makePod(options: FakeGatewayOptions = {}): Promise<Pod> {
   };
 }
 
+/** Without what the runner tells while it works: that depends on how quick the machine is. */
+const decisive = (pod: Pod) => pod.gateway.names().filter((name) => name !== 'events');
+
 const shell = (command: string) => ({ calls: [{ tool: 'shell', arguments: JSON.stringify({ command }) }] });
 
 test('outputs of old runs are removed from a workspace that outlives them', async () => {
@@ -130,8 +133,8 @@ test('a short run is a claim, its model calls and a finish; its tools work in th
   });
   await pod.startTools();
   expect(await pod.start()).toBe(0);
-  expect(pod.gateway.names()).toEqual(['claim', 'model', 'model', 'model', 'finish']);
-  expect(pod.gateway.calls.map((call) => call.token)).toEqual(Array.from({ length: 5 }, () => 'run-token'));
+  expect(decisive(pod)).toEqual(['claim', 'model', 'model', 'model', 'finish']);
+  expect(new Set(pod.gateway.calls.map((call) => call.token))).toEqual(new Set(['run-token']));
   expect(pod.gateway.calls[0]).toMatchObject({
     path: '/internal/v1/runs/bw-b/helper-1/claim',
     body: { protocol: 1, podUid: 'pod-uid', hasBrowser: false },
@@ -227,7 +230,7 @@ describe('a call that needs an approval', () => {
     const pod = await makePod({ claim: { abilities: abilities() }, model: [shell('echo $((40 + 2))')] });
     await pod.startTools();
     expect(await pod.start()).toBe(0);
-    expect(pod.gateway.names()).toEqual(['claim', 'model', 'finish']);
+    expect(decisive(pod)).toEqual(['claim', 'model', 'finish']);
     expect(pod.gateway.finished()?.outcome).toMatchObject({
       reason: 'Completed',
       pending: { kind: 'approval', tool: 'shell', input: echo },
@@ -241,7 +244,7 @@ describe('a call that needs an approval', () => {
     const pod = await makePod({ claim, model: [{ text: 'It is 42.' }] });
     await pod.startTools();
     expect(await pod.start()).toBe(0);
-    expect(pod.gateway.names()).toEqual(['claim', 'model', 'finish']);
+    expect(decisive(pod)).toEqual(['claim', 'model', 'finish']);
     expect(toolsOf(pod)).toMatchObject([
       { step: 1, tool: 'shell', input: echo, result: '{"exitCode":0,"output":"42\\n"}', isError: false },
     ]);
@@ -361,7 +364,7 @@ describe('the claim', () => {
       refuse: (call, count) => (call === 'claim' && count <= 3 ? { status: 503 } : undefined),
     });
     expect(await pod.start(new FakeClock())).toBe(0);
-    expect(pod.gateway.names()).toEqual(['claim', 'claim', 'claim', 'claim', 'model', 'finish']);
+    expect(decisive(pod)).toEqual(['claim', 'claim', 'claim', 'claim', 'model', 'finish']);
   });
 
   test('is given up after two minutes', async () => {
@@ -513,7 +516,7 @@ describe('the end', () => {
   test('refused with 410 is nothing to worry about', async () => {
     const pod = await makePod({ refuse: (call) => (call === 'finish' ? { status: 410 } : undefined) });
     expect(await pod.start()).toBe(0);
-    expect(pod.gateway.names()).toEqual(['claim', 'model', 'finish']);
+    expect(decisive(pod)).toEqual(['claim', 'model', 'finish']);
     await expect(readFile(pod.paths.terminationLog)).rejects.toThrow('ENOENT');
   });
 

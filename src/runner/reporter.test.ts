@@ -3,26 +3,29 @@ import type { EventsAnswer, FinishRequest, RunEvent } from '../protocol/run.js';
 import { Reporter } from './reporter.js';
 import { RunRefused } from './run-gateway.js';
 
-type Answer = Partial<EventsAnswer> | Error | 'hang';
+type Answer = { [K in keyof EventsAnswer]?: EventsAnswer[K] | undefined } | Error | 'hang';
 
-/** A reporter with a gateway in memory that acknowledges everything unless the test gives its answers. */
+/** A reporter with a gateway in memory that acknowledges everything and holds what is told, unless the test gives its answers. */
 function setUp(answers: Answer[] = []) {
+  let told = 0;
   const clock = new FakeClock();
-  const reports: { at: number; events: readonly RunEvent[] }[] = [];
+  const reports: { at: number; events: readonly RunEvent[]; live: readonly RunEvent[] }[] = [];
   const finishes: Pick<FinishRequest, 'events' | 'outcome'>[] = [];
   const journal: RunEvent[] = [];
   const happened: string[] = [];
   const reporter = new Reporter({
     gateway: {
-      events: async (events, signal) => {
-        reports.push({ at: clock.monotonic() / 1000, events });
+      events: async ({ events, live }, signal) => {
+        reports.push({ at: clock.monotonic() / 1000, events, live });
         const answer = answers.shift() ?? {};
         if (answer instanceof Error) throw answer;
         if (answer === 'hang') {
           await new Promise((resolve) => signal.addEventListener('abort', resolve));
           throw signal.reason;
         }
-        return { ack: events.at(-1)?.seq ?? 0, cancel: false, epoch: 1, ...answer };
+        told = Math.max(told, events.at(-1)?.seq ?? 0, live.at(-1)?.seq ?? 0);
+        const ack = events.at(-1)?.seq ?? 0;
+        return { ack, cancel: false, epoch: 1, live: told, ...answer } as EventsAnswer;
       },
       finish: (report) => {
         finishes.push(report);
@@ -52,13 +55,13 @@ function setUp(answers: Answer[] = []) {
 
 const seqs = (events: readonly RunEvent[]) => events.map((event) => event.seq);
 
-test('a short run sends nothing but its finish, with every event', async () => {
+test('a short run stores nothing but its finish, with every event', async () => {
   const { reporter, clock, notes, finish, reports, finishes, journal } = setUp();
   reporter.start();
   await notes(3);
   await clock.advance(4_999);
   await finish();
-  expect(reports).toEqual([]);
+  expect(reports.flatMap(({ events }) => events)).toEqual([]);
   expect(seqs(finishes[0]?.events ?? [])).toEqual([1, 2, 3]);
   expect(finishes).toHaveLength(1);
   expect(seqs(journal)).toEqual([1, 2, 3]);
@@ -66,7 +69,8 @@ test('a short run sends nothing but its finish, with every event', async () => {
 });
 
 test('reports come after 5 s, then at intervals that double up to 120 s; heartbeats in between', async () => {
-  const { reporter, clock, note, reports, finish } = setUp();
+  // A gateway that is told nothing in between.
+  const { reporter, clock, note, reports, finish } = setUp(Array.from({ length: 100 }, () => ({ live: undefined })));
   reporter.start();
   for (let second = 0; second < 700; second++) {
     await note();
@@ -100,19 +104,19 @@ test('a run that does nothing beats every 30 s, with no events', async () => {
   reporter.start();
   await clock.advance(95_000);
   expect(reports).toEqual([
-    { at: 30, events: [] },
-    { at: 60, events: [] },
-    { at: 90, events: [] },
+    { at: 30, events: [], live: [] },
+    { at: 60, events: [], live: [] },
+    { at: 90, events: [], live: [] },
   ]);
   await finish();
 });
 
 test('what is not acknowledged is sent again', async () => {
-  const { reporter, clock, notes, reports, finish, finishes } = setUp([{ ack: 1 }]);
+  const { reporter, clock, notes, reports, finish, finishes } = setUp([{}, { ack: 1 }]);
   reporter.start();
   await notes(3);
   await clock.advance(5_000);
-  expect(seqs(reports[0]?.events ?? [])).toEqual([1, 2, 3]);
+  expect(seqs(reports[1]?.events ?? [])).toEqual([1, 2, 3]);
   await finish();
   expect(seqs(finishes[0]?.events ?? [])).toEqual([2, 3]);
 });
@@ -190,7 +194,7 @@ test.each([
 });
 
 test('a finish lets a report in flight end for 2 s, then sends its events again', async () => {
-  const { reporter, clock, note, finish, finishes, happened } = setUp(['hang']);
+  const { reporter, clock, note, finish, finishes, happened } = setUp([{}, 'hang']);
   reporter.start();
   await note();
   await clock.advance(5_000);
@@ -207,4 +211,69 @@ test('a gateway that acknowledges nothing does not hold the finish in a circle',
   const { notes, finish } = setUp([{ ack: 0 }]);
   await notes(3, 'x'.repeat(512 * 1024));
   await expect(finish()).rejects.toThrow('The gateway acknowledged no event of a report.');
+});
+
+const lives = (reports: readonly { at: number; live: readonly RunEvent[] }[]) =>
+  reports.filter(({ live }) => live.length > 0).map(({ at, live }) => [at, seqs(live)]);
+
+test('what is not stored yet is told at once: each event once, at most four times a second, with every one that came meanwhile', async () => {
+  const { reporter, clock, note, reports, finish } = setUp();
+  reporter.start();
+  for (let tenth = 0; tenth < 10; tenth++) {
+    await note();
+    await clock.advance(100);
+  }
+  await clock.advance(1_000);
+  expect(lives(reports)).toEqual([
+    [0.25, [1, 2, 3]],
+    [0.55, [4, 5, 6]],
+    [0.85, [7, 8, 9]],
+    [1.15, [10]],
+  ]);
+  await clock.advance(3_000);
+  expect(reports.slice(4).map(({ at, events }) => [at, seqs(events)])).toEqual([[5, [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]]]);
+  await finish();
+});
+
+test('a gateway that takes the run over is told everything that is not stored', async () => {
+  const { reporter, clock, notes, reports, finish } = setUp([{}, { live: 0 }]);
+  reporter.start();
+  await notes(2);
+  await clock.advance(1_000);
+  await notes(1);
+  await clock.advance(1_000);
+  expect(lives(reports)).toEqual([
+    [0.25, [1, 2]],
+    [1.25, [3]],
+    [1.5, [1, 2, 3]],
+  ]);
+  await finish();
+});
+
+test('a gateway that does not know of it is told nothing more, until another one does', async () => {
+  const older = { live: undefined };
+  const { reporter, clock, notes, reports, finish } = setUp([older, older, {}]);
+  reporter.start();
+  await notes(1);
+  await clock.advance(4_000);
+  await notes(1);
+  await clock.advance(1_000);
+  await notes(1);
+  await clock.advance(9_000);
+  expect(lives(reports)).toEqual([[0.25, [1]]]);
+  expect(reports.slice(1).map(({ at, events }) => [at, seqs(events)])).toEqual([[5, [1, 2]]]);
+  await clock.advance(1_000);
+  await notes(1);
+  await clock.advance(250);
+  expect(lives(reports).slice(1)).toEqual([[15.25, [4]]]);
+  await finish();
+});
+
+test('what is told at once stays below 1 MiB', async () => {
+  const { reporter, clock, notes, reports, finish } = setUp();
+  reporter.start();
+  await notes(3, 'x'.repeat(512 * 1024));
+  await clock.advance(1_000);
+  expect(lives(reports).map(([, live]) => live)).toEqual([[1], [2], [3]]);
+  await finish();
 });

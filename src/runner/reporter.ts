@@ -1,13 +1,14 @@
 /**
  * Events on their way to the gateway: numbered, written to the journal, held until acknowledged,
- * sent in batches at an interval that doubles, with heartbeats in between. A run that ends before the first interval
- * sends nothing here: everything goes with `finish`.
+ * sent in batches at an interval that doubles, with heartbeats in between. What is not stored yet is told at once, so that
+ * people see what a run does now. A run that ends before the first interval stores nothing here: everything goes with
+ * `finish`.
  */
 import type { EventsAnswer, FinishAnswer, FinishRequest, RunEvent } from '../protocol/run.js';
 import type { Clock } from '../runtime/clock.js';
 import { isoNow, sleep } from '../runtime/clock.js';
 import type { Journal } from './journal.js';
-import type { RunGateway } from './run-gateway.js';
+import type { Report, RunGateway } from './run-gateway.js';
 
 /** Unacknowledged events that are held before the loop waits. */
 export const MAX_UNACKED_EVENTS = 64;
@@ -15,6 +16,8 @@ export const MAX_UNACKED_BYTES = 8 * 1024 * 1024;
 /** One report, far below the bound of the gateway. */
 export const MAX_REPORT_BYTES = 768 * 1024;
 const MAX_REPORT_SECONDS = 120;
+/** Events of this time are told together: what a step brings comes in one piece, and at most four times a second. */
+const LIVE_MS = 250;
 /** How long a report in flight may still take when the run ends. */
 const LAST_REPORT_MS = 2_000;
 
@@ -46,6 +49,10 @@ export class Reporter {
   #held: Held[] = [];
   #heldBytes = 0;
   #nextSeq = 1;
+  /** Highest sequence that the gateway was told, stored or not; undefined for one that does not take what it does not store. */
+  #told: number | undefined = 0;
+  /** When what it was not told is due. */
+  #liveAt = Number.POSITIVE_INFINITY;
   #loop: Promise<void> = Promise.resolve();
   #roomWaiters: (() => void)[] = [];
   #ended = false;
@@ -67,7 +74,7 @@ export class Reporter {
     this.#held.push(held);
     this.#heldBytes += held.bytes;
     // The loop slept towards a heartbeat; now there is something to report before it.
-    if (this.#held.length === 1) this.#wake.abort();
+    if (this.#expectLive() || this.#held.length === 1) this.#wake.abort();
     await this.#options.journal.append(numbered);
     while (this.#isFull() && !signal.aborted && !this.#ended) {
       this.#wake.abort();
@@ -86,7 +93,7 @@ export class Reporter {
       if (batch.length === this.#held.length)
         return this.#options.gateway.finish({ events: batch, outcome }, signal, giveUpAt);
       const before = this.#held.length;
-      this.#accept(await this.#options.gateway.events(batch, signal, giveUpAt));
+      this.#accept(await this.#options.gateway.events({ events: batch, live: [] }, signal, giveUpAt));
       if (this.#held.length === before) throw new Error('The gateway acknowledged no event of a report.');
     }
   }
@@ -111,14 +118,15 @@ export class Reporter {
     let nextReport = clock.monotonic() + reportSeconds * 1000;
     let nextBeat = clock.monotonic() + intervals.heartbeatSeconds * 1000;
     while (!this.#ended) {
-      const dueAt = this.#held.length > 0 ? Math.min(nextReport, nextBeat) : nextBeat;
+      const dueAt = this.#held.length > 0 ? Math.min(nextReport, nextBeat, this.#liveAt) : nextBeat;
       await sleep(clock, Math.max(0, dueAt - clock.monotonic()), this.#wake.signal);
       if (this.#ended) return;
       this.#wake = new AbortController();
       const now = clock.monotonic();
       const isReport = this.#held.length > 0 && (now >= nextReport || this.#isFull());
-      if (!isReport && now < nextBeat) continue;
-      if (!(await this.#send(isReport ? this.#batch() : []))) return;
+      if (!isReport && now < Math.min(nextBeat, this.#liveAt)) continue;
+      if (!(await this.#send(isReport ? { events: this.#batch(), live: [] } : { events: [], live: this.#untold() })))
+        return;
       if (isReport) reportSeconds = Math.min(MAX_REPORT_SECONDS, reportSeconds * 2);
       if (isReport) nextReport = clock.monotonic() + reportSeconds * 1000;
       nextBeat = clock.monotonic() + intervals.heartbeatSeconds * 1000;
@@ -126,10 +134,13 @@ export class Reporter {
   }
 
   /** One report or heartbeat, tried until it is answered. False ends the loop. */
-  async #send(events: RunEvent[]): Promise<boolean> {
+  async #send(report: Report): Promise<boolean> {
+    this.#liveAt = Number.POSITIVE_INFINITY;
     try {
-      const answer = await this.#options.gateway.events(events, this.#stop.signal, Number.POSITIVE_INFINITY);
+      const answer = await this.#options.gateway.events(report, this.#stop.signal, Number.POSITIVE_INFINITY);
       this.#accept(answer);
+      this.#told = answer.live;
+      this.#expectLive();
       if (answer.cancel) this.#options.onCancel();
       return true;
     } catch (error) {
@@ -142,6 +153,19 @@ export class Reporter {
     }
   }
 
+  /** Sets the time for what the gateway was not told; true when it was not set yet. */
+  #expectLive(): boolean {
+    if (this.#liveAt !== Number.POSITIVE_INFINITY || this.#untold().length === 0) return false;
+    this.#liveAt = this.#options.clock.monotonic() + LIVE_MS;
+    return true;
+  }
+
+  /** What the gateway was not told, as much as fits into one report. */
+  #untold(): RunEvent[] {
+    const told = this.#told;
+    return told === undefined ? [] : this.#batch((event) => event.seq > told);
+  }
+
   #accept(answer: EventsAnswer): void {
     while (this.#held[0] !== undefined && this.#held[0].event.seq <= answer.ack) {
       this.#heldBytes -= this.#held[0].bytes;
@@ -150,14 +174,15 @@ export class Reporter {
     if (!this.#isFull()) for (const waiter of this.#roomWaiters.splice(0)) waiter();
   }
 
-  /** The oldest events that fit into one report; at least one. */
-  #batch(): RunEvent[] {
+  /** The oldest of these events that fit into one report; at least one of them. */
+  #batch(of: (event: RunEvent) => boolean = () => true): RunEvent[] {
     let bytes = 0;
-    const fits = this.#held.findIndex((held, index) => {
-      bytes += held.bytes;
+    const held = this.#held.filter(({ event }) => of(event));
+    const fits = held.findIndex((one, index) => {
+      bytes += one.bytes;
       return index > 0 && bytes > MAX_REPORT_BYTES;
     });
-    return this.#held.slice(0, fits === -1 ? undefined : fits).map((held) => held.event);
+    return held.slice(0, fits === -1 ? undefined : fits).map(({ event }) => event);
   }
 
   #isFull(): boolean {

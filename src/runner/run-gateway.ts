@@ -40,12 +40,20 @@ export class RunRefused extends Error {
 /** Statuses that end a run for its runner. */
 const FINAL = new Set([403, 404, 409, 410]);
 
+/** Events on their way to the gateway. */
+export interface Report {
+  /** To be stored. */
+  events: readonly RunEvent[];
+  /** To be shown, and stored later. */
+  live: readonly RunEvent[];
+}
+
 /** What the loop and the reporter need of the gateway. `giveUpAt` is on {@link Clock.monotonic}. */
 export interface RunGateway {
   /** Throws {@link RunRefused} or GatewayUnreachable. */
   claim(signal: AbortSignal, giveUpAt: number): Promise<ClaimAnswer>;
-  /** Stores events; an empty list is a heartbeat. */
-  events(events: readonly RunEvent[], signal: AbortSignal, giveUpAt: number): Promise<EventsAnswer>;
+  /** Stores `events`, and tells `live` without storing it; neither is a heartbeat. */
+  events(report: Report, signal: AbortSignal, giveUpAt: number): Promise<EventsAnswer>;
   /** Executes a tool of the control plane; a repeated call of the same number is the same call. */
   tool(request: Omit<ToolRequest, 'epoch'>, signal: AbortSignal, giveUpAt: number): Promise<ToolAnswer>;
   finish(
@@ -92,8 +100,8 @@ export function createRunGateway(client: GatewayClient, identity: RunIdentity, c
       client.ownedBy(answer.gatewayAddress, answer.epoch);
       return answer;
     },
-    async events(events, signal, giveUpAt) {
-      const request = (epoch: number): EventsRequest => ({ epoch, events: [...events] });
+    async events({ events, live }, signal, giveUpAt) {
+      const request = (epoch: number): EventsRequest => ({ epoch, events: [...events], live: [...live] });
       const answer = EventsAnswer.parse(await report('events', request)(signal, giveUpAt));
       client.sawFencingToken(answer.epoch);
       return answer;

@@ -5,7 +5,7 @@ import { cidrList } from '../config/cidrs.js';
 import { maxFinishedRuns } from '../config/max-finished-runs.js';
 import { resyncSeconds } from '../config/resync.js';
 import { textList } from '../config/text-list.js';
-import { API_PORT, INTERNAL_PORT } from '../protocol/pod.js';
+import { API_PORT, GATEWAY_ACCESS_DIR, INTERNAL_PORT } from '../protocol/pod.js';
 
 const port = (fallback: number, text: string) =>
   z.coerce.number().int().min(0).max(65_535).default(fallback).describe(text);
@@ -26,6 +26,20 @@ export const ApiConfig = z.object({
     .min(1)
     .default('boxwright-api')
     .describe('Name of the Service of the API in the namespace of the installation.'),
+  gatewayService: z
+    .string()
+    .min(1)
+    .default('boxwright-gateway')
+    .describe(
+      'Name of the Service of the gateway in the namespace of the installation: certificates of gateway pods carry it.',
+    ),
+  gatewayAccess: z
+    .string()
+    .min(1)
+    .default(GATEWAY_ACCESS_DIR)
+    .describe(
+      'Folder with token, which gateway pods take from API pods, and ca.crt, their certificate authority. Without them a working run is shown as it is stored.',
+    ),
   trustedProxies: cidrList.describe(
     'Address ranges of proxies in front of the API, separated by commas: their X-Forwarded-For says where a call came from.',
   ),

@@ -203,7 +203,7 @@ export class FakeNode {
     for (;;) {
       await sleep(systemClock, intervals.heartbeatSeconds * 1000, released.signal);
       if (released.signal.aborted || signal.aborted) return;
-      await gateway.events([], signal, systemClock.monotonic() + GIVE_UP_MS);
+      await gateway.events({ events: [], live: [] }, signal, systemClock.monotonic() + GIVE_UP_MS);
     }
   }
 

@@ -7,6 +7,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import {
   ANNOTATION_PREVIOUS_RUN,
+  API_SERVICE_ACCOUNT,
+  GATEWAY_TOKEN_AUDIENCE,
   LABEL_RUN,
   RUN_TOKEN_AUDIENCE,
   RUNNER_SERVICE_ACCOUNT,
@@ -31,6 +33,7 @@ import { Jobs, Pods, TokenReviews, type TokenReview } from '../../src/kube/core-
 import type { CallOptions } from '../../src/kube/types.js';
 import { createLogger } from '../../src/observability/logger.js';
 import { createHttpMetrics } from '../../src/observability/metrics.js';
+import { feedPath } from '../../src/protocol/feed.js';
 import { runPath } from '../../src/protocol/run.js';
 import { Registry } from 'prom-client';
 import { FakeClock } from './fake-clock.js';
@@ -39,6 +42,7 @@ import { RecordingApi } from './recording-api.js';
 export const BOX = 'lab';
 export const NAMESPACE = boxNamespace(BOX);
 export const RELEASE = 'boxwright';
+const API_LABELS = { 'app.kubernetes.io/name': 'boxwright', 'app.kubernetes.io/component': 'api' };
 const GATEWAY_LABELS = { 'app.kubernetes.io/name': 'boxwright', 'app.kubernetes.io/component': 'gateway' };
 
 /** Answers TokenReviews like the API server: only the tokens that it issued are genuine. */
@@ -180,6 +184,7 @@ export class GatewayWorld {
     const gateway = createGateway({
       api: this.api,
       caches,
+      releaseNamespace: RELEASE,
       self: { gatewayPod: name, gatewayUid: uid, gatewayAddress: address },
       models: createModelAccess({
         api: this.api,
@@ -273,6 +278,25 @@ export class GatewayWorld {
     });
     const pod = { namespace: NAMESPACE, run, podName, podUid, token: '' };
     return { ...pod, token: this.token(pod) };
+  }
+
+  /** An API pod of the installation; the token that it shows gateways. */
+  addApiPod(name: string): string {
+    const pod = { namespace: RELEASE, podName: name, podUid: `uid-${name}`, run: '' };
+    this.api.seed(Pods, {
+      apiVersion: '',
+      kind: '',
+      metadata: { name, namespace: RELEASE, uid: pod.podUid, labels: API_LABELS },
+      spec: {},
+      status: { phase: 'Running' },
+    });
+    return this.token(pod, { audience: GATEWAY_TOKEN_AUDIENCE, serviceAccount: API_SERVICE_ACCOUNT });
+  }
+
+  /** What a gateway tells the API pod of this token of a run. */
+  feed(on: GatewayPod, run: string, token?: string, after = 0): Promise<Reply> {
+    const url = `${feedPath(NAMESPACE, run)}?after=${after}`;
+    return this.send(on, { method: 'GET', url, ...(token === undefined ? {} : { token }) });
   }
 
   /** A token of that pod; with options one that is wrong in some way. */

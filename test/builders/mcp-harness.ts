@@ -40,6 +40,8 @@ import { BodyBudget } from '../../src/net/body-budget.js';
 import { allowedHosts } from '../../src/mcp/hosts.js';
 import { allowedOrigins } from '../../src/mcp/origins.js';
 import { createMcpRouter } from '../../src/mcp/router.js';
+import type { FeedAnswer } from '../../src/protocol/feed.js';
+import type { LiveFeeds, LiveRunRef } from '../../src/services/runs/live-feed.js';
 import { createToolServices } from '../../src/mcp/tool-services.js';
 import type { ToolServices } from '../../src/mcp/tool-services.js';
 import { createLogger } from '../../src/observability/logger.js';
@@ -81,6 +83,16 @@ export class McpHarness {
   readonly caches: ApiCaches = createApiCaches((options) => this.api.informer(options));
   readonly runWaiter = new KeyedWaiter<ApiRun>(this.caches.AgentRun, this.clock);
   readonly agentWaiter = new KeyedWaiter<ApiAgent>(this.caches.Agent, this.clock);
+  /** What gateway pods say of working runs, by `<namespace>/<run>`: nothing unless a test says so. */
+  readonly told = new Map<string, FeedAnswer>();
+  /** The questions to gateway pods, in order. */
+  readonly asked: LiveRunRef[] = [];
+  readonly feeds: LiveFeeds = {
+    read: (run) => {
+      this.asked.push(run);
+      return Promise.resolve(this.told.get(`${run.namespace}/${run.name}`));
+    },
+  };
   readonly liveRuns = new OwnRuns(countLiveRuns(this.caches.AgentRun), this.caches.AgentRun, this.clock);
   /** Every write that passed the barrier. */
   readonly barriers: Write[] = [];
@@ -116,6 +128,7 @@ export class McpHarness {
       keyring: () => KEYRING,
       archive: this.archive,
       liveRuns: this.liveRuns,
+      feeds: this.feeds,
       barrier: {
         passed: (write) => {
           this.barriers.push(write);

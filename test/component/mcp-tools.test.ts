@@ -1077,6 +1077,75 @@ describe('runs', () => {
     expect(harness.requests()).toEqual(['get agentruns', 'get agentrunchunks']);
   });
 
+  describe('of a run that works', () => {
+    const usage = { steps: 3, inputTokens: 30, outputTokens: 3, totalTokens: 33 };
+    const at = '2026-01-01T00:00:00Z';
+    const tool = { type: 'tool' as const, at, tool: 'shell', input: '{}', result: '{}', isError: false, durationMs: 7 };
+    const call = { agentId: AGENT, runId: 'greeter-1', includeToolCalls: true };
+
+    /** One step is stored. */
+    async function atWork() {
+      const run = harness.seedRun('acme-box', 'greeter-1', {
+        status: {
+          phase: 'running',
+          claim: {
+            podUid: 'uid-pod',
+            podName: 'greeter-1-a',
+            at,
+            gatewayPod: 'gateway-1',
+            gatewayUid: 'uid-gateway-1',
+            gatewayAddress: '10.0.0.7:8443',
+            epoch: 1,
+          },
+          usage: { ...usage, steps: 1 },
+        },
+      });
+      const chunk = await encodeEvents([{ ...tool, seq: 1, step: 1 }]);
+      harness.api.seed(AgentRunChunks, {
+        apiVersion: 'boxwright.dev/v1alpha1',
+        kind: 'AgentRunChunk',
+        metadata: { namespace: 'bw-acme-box', name: 'greeter-1.00' },
+        spec: { run: 'greeter-1', runUid: run.metadata.uid ?? '', seq: 0, ...chunk },
+      });
+      return run.metadata.uid ?? '';
+    }
+
+    test('get_run shows what it did and used until now', async () => {
+      const uid = await atWork();
+      const events = [1, 2, 3].map((seq) => ({ ...tool, seq, step: seq }));
+      harness.told.set('bw-acme-box/greeter-1', { uid, usage, events, incomplete: false });
+      const { payload } = await harness.call('get_run', call);
+      expect(payload).toMatchObject({ ...usage, status: 'running', transcript: 'full' });
+      expect(payload['toolCalls']).toMatchObject([{ step: 1 }, { step: 2 }, { step: 3 }]);
+      expect(harness.asked).toEqual([{ namespace: 'bw-acme-box', name: 'greeter-1', gatewayAddress: '10.0.0.7:8443' }]);
+    });
+
+    test('get_run says so when a part of it is not known', async () => {
+      const uid = await atWork();
+      const events = [{ ...tool, seq: 9, step: 9 }];
+      harness.told.set('bw-acme-box/greeter-1', { uid, usage, events, incomplete: true });
+      const { payload } = await harness.call('get_run', call);
+      expect(payload).toMatchObject({ transcript: 'truncated', toolCalls: [{ step: 1 }, { step: 9 }] });
+    });
+
+    test.each([
+      ['its gateway does not answer', undefined],
+      ['its gateway means an earlier run of the name', 'uid-before'],
+    ])('get_run shows what is stored when %s', async (_why, uid) => {
+      await atWork();
+      if (uid !== undefined) harness.told.set('bw-acme-box/greeter-1', { uid, usage, events: [], incomplete: false });
+      const { payload } = await harness.call('get_run', call);
+      expect(payload).toMatchObject({ steps: 1, transcript: 'full', toolCalls: [{ step: 1 }] });
+    });
+
+    test('no gateway is asked about a run that waits or has ended', async () => {
+      harness.seedRun('acme-box', 'greeter-2', { status: { phase: 'running' } });
+      harness.seedRun('acme-box', 'greeter-3', { status: done() });
+      for (const runId of ['greeter-2', 'greeter-3']) await harness.call('get_run', { ...call, runId });
+      expect(harness.asked).toEqual([]);
+    });
+  });
+
   test.each([
     ['get_run', { runId: 'greeter-1', includeToolCalls: true }],
     ['get_session', { sessionId: 's-greeter-1' }],

@@ -107,6 +107,13 @@ test('each policy is about the pods of its Deployment, and about no others', asy
   }
 });
 
+test('API pods reach the gateway, and no other pods of the installation', async () => {
+  const policy = await policyOf('gateway');
+  expect(lets(policy, 8443, { namespace: RELEASE, labels: await podLabels('api') })).toBe(true);
+  expect(lets(policy, 8443, { namespace: RELEASE, labels: await podLabels('controller') })).toBe(false);
+  expect(lets(policy, 8443, { namespace: inNamespace('others'), labels: await podLabels('api') })).toBe(false);
+});
+
 test('runs reach the gateway, and nothing of a Box reaches the internal port', async () => {
   const policy = await policyOf('gateway');
   for (const labels of [runPod, probePod]) expect(lets(policy, 8443, { namespace: ofBox, labels })).toBe(true);
@@ -138,12 +145,13 @@ test.each([
   }
 });
 
-test('rules for egress close it for that process alone, and API pods still ask each other', async () => {
+test('rules for egress close it for that process alone, and API pods still ask each other and gateways', async () => {
   const rule = 'networkPolicy.egress.api[0].ports[0].port=443';
   const { spec } = await policyOf('api', rule);
   expect(spec.policyTypes).toEqual(['Ingress', 'Egress']);
   expect(spec.egress).toEqual([
     expect.objectContaining({ ports: [{ protocol: 'TCP', port: 8081 }] }),
+    expect.objectContaining({ ports: [{ protocol: 'TCP', port: 8443 }] }),
     { ports: [{ port: 443 }] },
   ]);
   expect((await policyOf('gateway', rule)).spec.policyTypes).toEqual(['Ingress']);

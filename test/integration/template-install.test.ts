@@ -98,6 +98,7 @@ function services(api: KubeApi, clock: Clock) {
     publicUrl: 'https://agents.example.com',
     keyring: () => ({ current: 'k1', keys: new Map([['k1', createSecretKey(Buffer.alloc(32, 1))]]) }),
     liveRuns,
+    feeds: { read: () => Promise.resolve(undefined) },
     barrier: {
       passed: (write) =>
         'resourceVersion' in write

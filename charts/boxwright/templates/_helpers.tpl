@@ -77,7 +77,7 @@ imagePullSecrets:
 {{- end }}
 {{- end }}
 
-{{/* Deployment of one process. Argument: dict with root, component, values, env, ports. */}}
+{{/* Deployment of one process. Argument: dict with root, component, values, env, ports, and volumes and mounts where it has any. */}}
 {{- define "boxwright.deployment" -}}
 apiVersion: apps/v1
 kind: Deployment
@@ -148,6 +148,14 @@ spec:
             {{- toYaml .values.resources | nindent 12 }}
           securityContext:
             {{- include "boxwright.containerSecurity" .root | nindent 12 }}
+          {{- with .mounts }}
+          volumeMounts:
+            {{- . | nindent 12 }}
+          {{- end }}
+      {{- with .volumes }}
+      volumes:
+        {{- . | nindent 8 }}
+      {{- end }}
 ---
 apiVersion: policy/v1
 kind: PodDisruptionBudget

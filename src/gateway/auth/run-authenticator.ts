@@ -10,7 +10,7 @@ import { orUndefined } from '../../kube/errors.js';
 import type { Cache, KubeApi, ObjectRef } from '../../kube/types.js';
 import type { Clock } from '../../runtime/clock.js';
 import { GatewayError } from '../errors.js';
-import { readRunToken } from './run-token.js';
+import { readRunToken } from './pod-token.js';
 import type { TokenReviewer } from './token-reviews.js';
 import { projectGatewayRun } from '../../projections/agent-run.js';
 import { projectGatewayJob } from '../../projections/job.js';
@@ -59,7 +59,7 @@ export class RunAuthenticator {
    * gone), 429 or 503.
    */
   async authenticate(authorization: string | undefined): Promise<RunIdentity> {
-    const token = /^Bearer ([^\s]+)$/i.exec(authorization ?? '')?.[1];
+    const token = bearerIn(authorization);
     if (token === undefined) throw unauthorized('send the run token as Authorization: Bearer');
     const read = readRunToken(token, this.#options.clock.now());
     if ('refused' in read) throw unauthorized(read.refused);
@@ -133,6 +133,12 @@ export class RunAuthenticator {
   }
 }
 
-function unauthorized(message: string): GatewayError {
+/** The token of an `Authorization` header. */
+export function bearerIn(authorization: string | undefined): string | undefined {
+  return /^Bearer ([^\s]+)$/i.exec(authorization ?? '')?.[1];
+}
+
+/** 401. */
+export function unauthorized(message: string): GatewayError {
   return new GatewayError(401, message, { type: 'Unauthorized' });
 }

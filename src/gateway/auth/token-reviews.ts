@@ -3,7 +3,6 @@
  * share one call, and a pod whose unknown tokens keep failing must wait.
  */
 import { createHash } from 'node:crypto';
-import { RUN_TOKEN_AUDIENCE } from '../../api/labels.js';
 import { TokenReviews, type TokenReview } from '../../kube/core-types.js';
 import { KubeApiError } from '../../kube/errors.js';
 import type { KubeApi } from '../../kube/types.js';
@@ -11,7 +10,7 @@ import { timeoutSignal } from '../../runtime/timeout-signal.js';
 import type { Clock } from '../../runtime/clock.js';
 import { GatewayError, tryAgain } from '../errors.js';
 import type { GatewayMetrics } from '../metrics.js';
-import type { RunTokenClaims } from './run-token.js';
+import type { PodTokenClaims } from './pod-token.js';
 
 const KEEP_MS = 30_000;
 const MAX_ENTRIES = 2048;
@@ -44,7 +43,7 @@ export class TokenReviewer {
   }
 
   /** Resolves when the API server confirms the claims. Rejects with 401, 429 (too many failures) or 503. */
-  async confirm(token: string, claims: RunTokenClaims): Promise<void> {
+  async confirm(token: string, claims: PodTokenClaims): Promise<void> {
     const digest = createHash('sha256').update(token).digest('base64');
     const freshUntil = this.#accepted.get(digest);
     if (freshUntil !== undefined && freshUntil > this.#options.clock.monotonic())
@@ -58,9 +57,9 @@ export class TokenReviewer {
     return review;
   }
 
-  async #review(token: string, digest: string, claims: RunTokenClaims): Promise<void> {
+  async #review(token: string, digest: string, claims: PodTokenClaims): Promise<void> {
     const { clock, metrics } = this.#options;
-    const status = await this.#ask(token);
+    const status = await this.#ask(token, claims.audience);
     if (!confirms(status, claims)) {
       metrics.reviewed('rejected');
       this.#accepted.delete(digest);
@@ -72,7 +71,7 @@ export class TokenReviewer {
     this.#touch(digest, clock.monotonic() + Math.min(KEEP_MS, claims.expiresAt - clock.now()));
   }
 
-  async #ask(token: string): Promise<TokenReview['status']> {
+  async #ask(token: string, audience: string): Promise<TokenReview['status']> {
     const { api, clock, metrics } = this.#options;
     const bound = timeoutSignal(clock, TIMEOUT_MS);
     try {
@@ -82,7 +81,7 @@ export class TokenReviewer {
           apiVersion: 'authentication.k8s.io/v1',
           kind: 'TokenReview',
           metadata: { name: '' },
-          spec: { token, audiences: [RUN_TOKEN_AUDIENCE] },
+          spec: { token, audiences: [audience] },
         },
         { signal: bound.signal },
       );
@@ -125,11 +124,11 @@ export class TokenReviewer {
   }
 }
 
-function confirms(status: TokenReview['status'], claims: RunTokenClaims): boolean {
+function confirms(status: TokenReview['status'], claims: PodTokenClaims): boolean {
   const extra = status?.user?.extra ?? {};
   return (
     status?.authenticated === true &&
-    status.audiences?.includes(RUN_TOKEN_AUDIENCE) === true &&
+    status.audiences?.includes(claims.audience) === true &&
     status.user?.username === claims.username &&
     extra['authentication.kubernetes.io/pod-name']?.[0] === claims.podName &&
     extra['authentication.kubernetes.io/pod-uid']?.[0] === claims.podUid

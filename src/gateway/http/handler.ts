@@ -15,6 +15,7 @@ import { issuePath } from '../../protocol/issues.js';
 import { ClaimRequest, EventsRequest, FinishRequest, ToolRequest, type RunEvent } from '../../protocol/run.js';
 import type { Clock } from '../../runtime/clock.js';
 import type { GatewayTools } from '../tools/tools.js';
+import type { ApiAuthenticator } from '../auth/api-authenticator.js';
 import type { RunAuthenticator, RunIdentity } from '../auth/run-authenticator.js';
 import { GatewayError, tryAgain } from '../errors.js';
 import type { McpCalls } from '../mcp/mcp-calls.js';
@@ -23,6 +24,7 @@ import type { ModelCalls } from '../models/model-calls.js';
 import type { Claims } from '../runs/claims.js';
 import type { RunFinisher } from '../runs/finishes.js';
 import type { Reports } from '../runs/reports.js';
+import type { RunFeed } from '../runs/run-feed.js';
 import { readJson } from './body.js';
 import { routeOf, type Route } from './routes.js';
 
@@ -38,6 +40,9 @@ const MODEL_LIMITS = { depth: 2 * MAX_MCP_ANSWER_DEPTH };
 
 export interface GatewayHandlerOptions {
   authenticator: Pick<RunAuthenticator, 'authenticate'>;
+  /** Of the feed, which is for API pods alone. */
+  apiAuthenticator: Pick<ApiAuthenticator, 'authenticate'>;
+  feed: Pick<RunFeed, 'read'>;
   claims: Pick<Claims, 'claim'>;
   reports: Pick<Reports, 'report'>;
   tools: Pick<GatewayTools, 'call'>;
@@ -88,6 +93,11 @@ export class GatewayHandler {
     if (!allowed.includes(request.method ?? '')) {
       throw new GatewayError(405, `use ${allowed.join(' or ')}`, { type: 'MethodNotAllowed' });
     }
+    if (route.kind === 'feed') {
+      await this.#options.apiAuthenticator.authenticate(request.headers.authorization);
+      const { namespace, run, after } = route;
+      return sendJson(response, 200, this.#options.feed.read({ namespace, name: run }, after));
+    }
     const identity = await this.#options.authenticator.authenticate(tokenOf(route, request.headers));
     if (route.kind === 'run') return sendJson(response, 200, await this.#runCall(route, identity, request));
     const gone = new AbortController();
@@ -129,7 +139,11 @@ export class GatewayHandler {
         return claims.claim(identity, fit(ClaimRequest, await this.#json(request, MAX_CLAIM_BYTES)));
       case 'events': {
         const report = fit(EventsRequest, await this.#json(request, MAX_REPORT_BYTES));
-        return reports.report(identity, { ...report, events: inOrder(report.events) });
+        return reports.report(identity, {
+          ...report,
+          events: inOrder(report.events),
+          live: inOrder(report.live ?? []),
+        });
       }
       case 'tool':
         return tools.call(identity, fit(ToolRequest, await this.#json(request, MAX_TOOL_BYTES)));
@@ -191,6 +205,7 @@ function fit<S extends z.ZodType>(schema: S, body: unknown): z.output<S> {
 
 /** A session of an MCP server can be ended. Its own messages, which GET is for, are not taken. */
 function methodsOf(route: Route): readonly string[] {
+  if (route.kind === 'feed') return ['GET'];
   return route.kind === 'mcp' ? ['POST', 'DELETE'] : ['POST'];
 }
 

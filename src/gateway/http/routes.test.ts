@@ -1,3 +1,4 @@
+import { feedPath } from '../../protocol/feed.js';
 import { runPath } from '../../protocol/run.js';
 import { routeOf } from './routes.js';
 
@@ -9,6 +10,17 @@ test.each(['claim', 'events', 'tool', 'finish'] as const)('the path of %s', (cal
     run: 'helper-1',
     pattern: `/internal/v1/runs/:namespace/:run/${call}`,
   });
+});
+
+test.each([
+  ['', 0],
+  ['?after=17', 17],
+  ['?after=-1', 0],
+  ['?after=1e3&x=2', 0],
+])('the path of the feed with %j asks for what came after %d', (query, after) => {
+  const pattern = '/internal/v1/runs/:namespace/:run/feed';
+  const expected = { kind: 'feed', namespace: 'bw-lab', run: 'helper-1', after, pattern };
+  expect(routeOf(`${feedPath('bw-lab', 'helper-1')}${query}`)).toEqual(expected);
 });
 
 test.each([

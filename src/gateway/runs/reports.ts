@@ -26,17 +26,18 @@ export class Reports {
     this.#options = options;
   }
 
-  /** Stores the events; none is a heartbeat, which writes nothing. Rejects with 409, 410 or 421. */
+  /** Stores the events; what is only told, and a heartbeat, write nothing. Rejects with 409, 410 or 421. */
   async report(identity: RunIdentity, request: EventsRequest): Promise<EventsAnswer> {
     const { lock, store, metrics } = this.#options;
     const served = await this.#options.ownership.resolve(identity, request.epoch);
-    if (request.events.length > 0) {
-      await lock.run(served.uid, () => this.#store(served, request));
-      metrics.reported('stored');
-    } else metrics.reported('heartbeat');
+    const { events, live = [] } = request;
+    if (events.length > 0) await lock.run(served.uid, () => this.#store(served, request));
+    served.live.tell(live);
+    metrics.reported(events.length > 0 ? 'stored' : live.length > 0 ? 'live' : 'heartbeat');
     const run = await store.find(served.ref);
     if (isTerminal(run)) throw runEnded(run.status?.phase);
-    return { ack: served.log?.ack ?? 0, cancel: isCancelRequested(run), epoch: served.fencingToken };
+    const ack = served.log?.ack ?? 0;
+    return { ack, cancel: isCancelRequested(run), epoch: served.fencingToken, live: served.live.last };
   }
 
   async #store(served: ServedRun, { events }: EventsRequest): Promise<void> {
@@ -47,6 +48,7 @@ export class Reports {
     const log = await this.#options.served.logOf(served, run);
     try {
       await log.append(events);
+      served.live.stored(log.ack);
     } catch (error) {
       if (!(error instanceof SequenceConflictError)) throw error;
       metrics.reported('conflict');

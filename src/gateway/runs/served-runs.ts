@@ -11,6 +11,7 @@ import { TranscriptLog } from '../../transcript/log.js';
 import { ownerOf, type ChunkApi } from '../../transcript/chunk-store.js';
 import { NO_USAGE, type CallUsage } from '../../run/usage/usage.js';
 import type { CallEstimates } from '../models/call-estimates.js';
+import { LiveBudget, LiveEvents } from './live-events.js';
 import { openCallOf, usageWithOpenCall } from '../../run/usage/open-call.js';
 
 /** A model call that is not answered yet. */
@@ -39,6 +40,8 @@ export interface ServedRun {
   usage: RunUsage;
   /** Absent until something must be stored after a restart or a take-over. */
   log?: TranscriptLog;
+  /** What the run told beyond what is stored. */
+  readonly live: LiveEvents;
   /** On the monotonic clock: the last call of the run, and the last status write. */
   heardAt: number;
   writtenAt: number;
@@ -64,6 +67,7 @@ export interface ServedRunsOptions {
 export class ServedRuns {
   readonly #options: ServedRunsOptions;
   readonly #runs = new Map<string, ServedRun>();
+  readonly #liveBudget = new LiveBudget();
 
   constructor(options: ServedRunsOptions) {
     this.#options = options;
@@ -89,7 +93,7 @@ export class ServedRuns {
     if (claim === undefined) throw new Error(`run ${run.metadata.name} is not claimed`);
     const known = this.#runs.get(objectKey(owner));
     if (known !== undefined && known.uid === owner.uid && known.fencingToken >= claim.epoch) return known;
-    known?.call?.abort();
+    if (known !== undefined) this.drop(known);
     const now = this.#options.clock.monotonic();
     const savedUsage = run.status?.usage ?? NO_USAGE;
     // Whoever served before was lost in the middle of a call: nobody will know what it used.
@@ -100,6 +104,7 @@ export class ServedRuns {
       podUid: claim.podUid,
       fencingToken: claim.epoch,
       usage,
+      live: new LiveEvents(this.#liveBudget),
       heardAt: now,
       writtenAt: now,
       savedUsage,
@@ -114,6 +119,7 @@ export class ServedRuns {
   /** Stops serving: a call in flight is cut. */
   drop(served: ServedRun): void {
     served.call?.abort();
+    served.live.clear();
     const key = objectKey(served.ref);
     if (this.#runs.get(key) === served) this.#runs.delete(key);
   }

@@ -7,6 +7,7 @@ import type { AgentRef } from '../../api/names.js';
 import { AgentRuns, MAX_MESSAGE_BYTES } from '../../api/v1alpha1/agent-run.js';
 import type { AgentRun } from '../../api/v1alpha1/agent-run.js';
 import { orUndefined } from '../../kube/errors.js';
+import type { FeedAnswer } from '../../protocol/feed.js';
 import type { RunEvent } from '../../protocol/run.js';
 import type { Clock } from '../../runtime/clock.js';
 import { readTranscript } from '../../transcript/chunk-store.js';
@@ -27,6 +28,8 @@ import type { ScopeDeps } from '../scope.js';
 import { ACKNOWLEDGE_MS } from '../../run/start/start-run.js';
 import type { StartRunRequest, StartedRun } from '../../run/start/start-run.js';
 import { withTimeout } from '../../runtime/with-timeout.js';
+import { liveOf } from './live-feed.js';
+import type { LiveFeeds } from './live-feed.js';
 import { pendingOfRun } from './pending.js';
 import type { PendingRecord } from './pending.js';
 import { UserError } from '../../api/user-error.js';
@@ -57,6 +60,7 @@ export interface StartDeps {
 export interface RunDeps extends ScopeDeps, StartDeps {
   barrier: WriteBarrier;
   waiter: RunWaiter;
+  feeds: LiveFeeds;
 }
 
 /** The Run record of spec 2, without output. */
@@ -148,7 +152,10 @@ export interface GetRunOptions {
   gone: AbortSignal;
 }
 
-/** The result of get_run. One GET, and the chunks of the transcript for tool calls or an output above 8 KiB. */
+/**
+ * The result of get_run. One GET, the chunks of the transcript for tool calls or an output above 8 KiB, and one question to the
+ * gateway pod of a run that works.
+ */
 export async function getRun(deps: RunDeps, caller: Caller, id: string, options: GetRunOptions) {
   const agent = await findAgent(deps, caller, id);
   if (options.waitMs > 0) {
@@ -158,9 +165,11 @@ export async function getRun(deps: RunDeps, caller: Caller, id: string, options:
   }
   const run = await readRun(deps, agent, options.runId);
   const projected = projectApiRun(run);
-  const details = await readDetails(deps, agent, run, options.includeToolCalls);
+  const live = await liveOf(deps.feeds, run);
+  const details = await readDetails(deps, { agent, run, live, includeToolCalls: options.includeToolCalls });
   return {
     ...record(agent, projected),
+    ...live?.usage,
     output: details.output,
     pending: await pendingOf(deps, agent, projected),
     input: inputOf(run),
@@ -201,7 +210,15 @@ async function withStoredInput(deps: ScopeDeps, agent: ApiAgent, run: AgentRun):
 
 type ToolEvent = Extract<RunEvent, { type: 'tool' }>;
 
-async function readDetails(deps: ScopeDeps, agent: ApiAgent, run: AgentRun, includeToolCalls: boolean) {
+interface DetailsOf {
+  agent: ApiAgent;
+  run: AgentRun;
+  /** What it does now, read before. */
+  live?: FeedAnswer | undefined;
+  includeToolCalls: boolean;
+}
+
+async function readDetails(deps: ScopeDeps, { agent, run, live, includeToolCalls }: DetailsOf) {
   const stored = run.status?.output ?? null;
   const state = run.status?.transcript?.state ?? 'full';
   if (!includeToolCalls && run.status?.outputTruncated !== true) {
@@ -212,10 +229,12 @@ async function readDetails(deps: ScopeDeps, agent: ApiAgent, run: AgentRun, incl
       ? await readArchivedTranscript(deps, agent, run)
       : await kubeCall(deps, (signal) => readTranscript(readsWithin(deps, signal), run));
   const full = transcript.events.findLast((event) => event.type === 'output');
+  const last = transcript.events.at(-1)?.seq ?? 0;
+  const events = [...transcript.events, ...(live?.events ?? []).filter(({ seq }) => seq > last)];
   return {
     output: run.status?.outputTruncated === true ? (full?.text ?? stored) : stored,
-    transcript: transcript.state,
-    toolCalls: transcript.events.filter((event): event is ToolEvent => event.type === 'tool').map(toolCall),
+    transcript: live?.incomplete === true ? ('truncated' as const) : transcript.state,
+    toolCalls: events.filter((event): event is ToolEvent => event.type === 'tool').map(toolCall),
   };
 }
 
@@ -273,7 +292,7 @@ export async function sendMessage(deps: RunDeps, caller: Caller, id: string, inp
   ]);
   const run = await readRun(deps, agent, started.runId);
   const projected = projectApiRun(run);
-  const { output } = await readDetails(deps, agent, run, false);
+  const { output } = await readDetails(deps, { agent, run, includeToolCalls: false });
   return {
     ...record(agent, projected),
     output,

@@ -1,4 +1,4 @@
-import { readRunToken } from './run-token.js';
+import { readApiToken, readRunToken } from './pod-token.js';
 
 const NOW = Date.parse('2026-01-01T00:00:00Z');
 const GOOD = {
@@ -20,6 +20,7 @@ function jwt(claims: unknown): string {
 test('the claims of a run token are read', () => {
   expect(readRunToken(jwt(GOOD), NOW)).toEqual({
     claims: {
+      audience: 'boxwright-run',
       namespace: 'bw-lab',
       podName: 'helper-1-a',
       podUid: 'uid-pod',
@@ -58,4 +59,48 @@ test.each([
   ],
 ])('%s is refused', (_name, token, refused) => {
   expect(readRunToken(token, NOW)).toEqual({ refused });
+});
+
+const OF_API = {
+  ...GOOD,
+  aud: ['boxwright-gateway'],
+  sub: 'system:serviceaccount:boxwright:boxwright-api',
+  'kubernetes.io': {
+    namespace: 'boxwright',
+    pod: { name: 'boxwright-api-1', uid: 'uid-api' },
+    serviceaccount: { name: 'boxwright-api', uid: 'uid-sa' },
+  },
+};
+
+test('the claims of the token of an API pod are read', () => {
+  expect(readApiToken(jwt(OF_API), NOW, 'boxwright')).toEqual({
+    claims: {
+      audience: 'boxwright-gateway',
+      namespace: 'boxwright',
+      podName: 'boxwright-api-1',
+      podUid: 'uid-api',
+      username: 'system:serviceaccount:boxwright:boxwright-api',
+      expiresAt: NOW + 600_000,
+    },
+  });
+});
+
+test.each([
+  ['the token of a run', GOOD, 'the token is not for boxwright-gateway'],
+  [
+    'one of a run for the audience of API pods',
+    { ...GOOD, aud: ['boxwright-gateway'] },
+    'the token is not one of an API pod',
+  ],
+  [
+    'one for the API server',
+    { ...OF_API, aud: ['https://kubernetes.default.svc'] },
+    'the token is not for boxwright-gateway',
+  ],
+])('%s is not taken for one of an API pod', (_name, claims, refused) => {
+  expect(readApiToken(jwt(claims), NOW, 'boxwright')).toEqual({ refused });
+});
+
+test('the token of an API pod of another installation is refused', () => {
+  expect(readApiToken(jwt(OF_API), NOW, 'elsewhere')).toEqual({ refused: 'the token is not one of this installation' });
 });

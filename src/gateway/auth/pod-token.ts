@@ -1,9 +1,14 @@
 /**
- * What a run token says about itself, without trusting it: enough to turn random and foreign tokens away before anything
+ * What the token of a pod says about itself, without trusting it: enough to turn random and foreign tokens away before anything
  * is asked of the API server. Only a TokenReview makes these claims true.
  */
 import { z } from 'zod';
-import { RUN_TOKEN_AUDIENCE, RUNNER_SERVICE_ACCOUNT } from '../../api/labels.js';
+import {
+  API_SERVICE_ACCOUNT,
+  GATEWAY_TOKEN_AUDIENCE,
+  RUN_TOKEN_AUDIENCE,
+  RUNNER_SERVICE_ACCOUNT,
+} from '../../api/labels.js';
 
 /** A projected service-account token is about 1 KiB. */
 const MAX_TOKEN_LENGTH = 8192;
@@ -20,8 +25,23 @@ const Claims = z.object({
   }),
 });
 
+/** Whose tokens are taken, and for what. */
+interface TokenKind {
+  audience: string;
+  serviceAccount: string;
+  of: string;
+}
+
+const OF_RUNS: TokenKind = { audience: RUN_TOKEN_AUDIENCE, serviceAccount: RUNNER_SERVICE_ACCOUNT, of: 'a run' };
+const OF_API_PODS: TokenKind = {
+  audience: GATEWAY_TOKEN_AUDIENCE,
+  serviceAccount: API_SERVICE_ACCOUNT,
+  of: 'an API pod',
+};
+
 /** The unverified claims that the checks need. */
-export interface RunTokenClaims {
+export interface PodTokenClaims {
+  audience: string;
   namespace: string;
   podName: string;
   podUid: string;
@@ -31,26 +51,35 @@ export interface RunTokenClaims {
   expiresAt: number;
 }
 
-/** The service account of run pods of a Box namespace, as the API server names it. */
-export function runnerUsername(namespace: string): string {
-  return `system:serviceaccount:${namespace}:${RUNNER_SERVICE_ACCOUNT}`;
-}
+export type ReadToken = { claims: PodTokenClaims } | { refused: string };
 
 /** The claims of a token that could be one of a run, or the reason why it cannot. */
-export function readRunToken(token: string, nowMs: number): { claims: RunTokenClaims } | { refused: string } {
+export function readRunToken(token: string, nowMs: number): ReadToken {
+  return readPodToken(token, nowMs, OF_RUNS);
+}
+
+/** The claims of a token that could be one of an API pod in this namespace, or the reason why it cannot. */
+export function readApiToken(token: string, nowMs: number, namespace: string): ReadToken {
+  const read = readPodToken(token, nowMs, OF_API_PODS);
+  if ('refused' in read || read.claims.namespace === namespace) return read;
+  return { refused: 'the token is not one of this installation' };
+}
+
+function readPodToken(token: string, nowMs: number, { audience, serviceAccount, of }: TokenKind): ReadToken {
   const payload = decodePayload(token);
   if (payload === undefined) return { refused: 'the token is not a service-account token' };
   const parsed = Claims.safeParse(payload);
   if (!parsed.success) return { refused: 'the token is not one of a pod' };
   const { aud, exp, sub, 'kubernetes.io': bound } = parsed.data;
   if (exp * 1000 <= nowMs) return { refused: 'the token has expired' };
-  if (![aud].flat().includes(RUN_TOKEN_AUDIENCE)) return { refused: `the token is not for ${RUN_TOKEN_AUDIENCE}` };
-  const username = runnerUsername(bound.namespace);
-  if (sub !== username || bound.serviceaccount.name !== RUNNER_SERVICE_ACCOUNT) {
-    return { refused: 'the token is not one of a run' };
+  if (![aud].flat().includes(audience)) return { refused: `the token is not for ${audience}` };
+  const username = `system:serviceaccount:${bound.namespace}:${serviceAccount}`;
+  if (sub !== username || bound.serviceaccount.name !== serviceAccount) {
+    return { refused: `the token is not one of ${of}` };
   }
   return {
     claims: {
+      audience,
       namespace: bound.namespace,
       podName: bound.pod.name,
       podUid: bound.pod.uid,
