@@ -98,6 +98,8 @@ export interface GatewayAgent {
     | 'model'
     | 'temperature'
     | 'stepLimit'
+    | 'reasoning'
+    | 'maxOutputTokens'
     | 'tools'
     | 'selfImprovement'
     | 'approvals'

@@ -180,6 +180,9 @@ export const ClaimAnswer = z.object({
     /** Path on the gateway that the provider's SDK takes as its base URL. */
     basePath: Name,
     temperature: Amount.optional(),
+    /** none, low, medium or high; as the model does by itself when absent. */
+    reasoning: Name.optional(),
+    maxOutputTokens: z.int().optional(),
     /** Tokens that the model can read; unknown when absent. */
     contextWindow: z.int().optional(),
   }),

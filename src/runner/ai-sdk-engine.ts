@@ -1,7 +1,7 @@
 /** The only file that knows the AI SDK: our {@link Engine} on `generateText`; model-provider.ts makes its models. */
 import { APICallError, generateText, jsonSchema, tool, ToolChoiceViolationError } from 'ai';
 import { z } from 'zod';
-import type { ContentPart, LanguageModelUsage, ModelMessage, ToolSet } from 'ai';
+import type { CallWarning, ContentPart, LanguageModelUsage, ModelMessage, ToolSet } from 'ai';
 import { MODEL_NOTICE_HEADER } from '../protocol/run.js';
 import type {
   Engine,
@@ -20,6 +20,9 @@ import { Context, type ContextOptions } from './context.js';
 import { parseJson } from './gateway-client.js';
 import { languageModel, optionsFor } from './model-provider.js';
 import { CACHE_MARK, markedMessages } from './prompt-cache.js';
+
+// Warnings are told as events of the run; the SDK would print them into the log of the pod.
+globalThis.AI_SDK_LOG_WARNINGS = false;
 
 /** An engine whose requests all go through `fetch`, which adds the token, tries again and follows the gateway. */
 export function createAiSdkEngine(fetch: typeof globalThis.fetch): Engine {
@@ -48,18 +51,25 @@ interface GenerateContext {
   signal: AbortSignal;
 }
 
-async function generate(input: EngineInput, { loop, fetch, signal }: GenerateContext) {
-  const { provider, model: name, baseUrl, stepLimit } = input;
-  const model = await languageModel({ provider, model: name, baseUrl, fetch });
-  const tools = toolSetOf(input, loop, signal);
-  const settings = {
-    model,
+/** What all calls of the model have in common. */
+async function settingsOf(input: EngineInput, { fetch, signal }: Omit<GenerateContext, 'loop'>) {
+  const { provider, model: name, baseUrl, temperature, reasoning, maxOutputTokens } = input;
+  return {
+    model: await languageModel({ provider, model: name, baseUrl, fetch }),
     providerOptions: optionsFor(input.cacheKey),
-    ...(input.temperature === undefined ? {} : { temperature: input.temperature }),
+    ...(temperature === undefined ? {} : { temperature }),
+    ...(reasoning === undefined ? {} : { reasoning }),
+    ...(maxOutputTokens === undefined ? {} : { maxOutputTokens }),
     // Trying again is the business of `fetch`, which knows the gateway.
     maxRetries: 0,
     abortSignal: signal,
   };
+}
+
+async function generate(input: EngineInput, { loop, fetch, signal }: GenerateContext) {
+  const { stepLimit } = input;
+  const tools = toolSetOf(input, loop, signal);
+  const settings = await settingsOf(input, { fetch, signal });
   const conversation = {
     ...settings,
     instructions: { role: 'system' as const, content: input.instructions, providerOptions: CACHE_MARK },
@@ -183,6 +193,7 @@ interface StepEnd {
   finishReason: string;
   rawFinishReason?: string | undefined;
   usage: Pick<LanguageModelUsage, 'inputTokens' | 'inputTokenDetails' | 'outputTokens'>;
+  warnings: readonly CallWarning[] | undefined;
   response: { messages: readonly ModelMessage[]; headers?: Readonly<Record<string, string>> | undefined };
   content: readonly (
     | { type: 'tool-error'; toolCallId: string; toolName: string; input: unknown; error: unknown }
@@ -205,6 +216,7 @@ class Loop {
   #end: Pick<StepEnd, 'text' | 'finishReason' | 'rawFinishReason'> | undefined;
   #continuations = 0;
   #askedAgain = false;
+  readonly #warned = new Set<string>();
   /** Outcomes of the calls of the step under way, by id: some models use the same ids in every step. */
   #calls = new Map<string, CallOutcome>();
 
@@ -268,7 +280,9 @@ class Loop {
   async onStepEnd(step: StepEnd): Promise<void> {
     this.steps += 1;
     const notice = step.response.headers?.[MODEL_NOTICE_HEADER];
-    if (notice !== undefined) await this.#hooks.onWarning(decodeURIComponent(notice));
+    for (const text of notice === undefined ? [] : decodeURIComponent(notice).split('\n'))
+      await this.#hooks.onWarning(text);
+    await this.#warn(step.warnings);
     this.hear(step.text);
     this.#end = step;
     await this.#recordRefusedCalls(step);
@@ -281,6 +295,16 @@ class Loop {
       finishReason: step.finishReason,
       ...tokensOf(step.usage),
     });
+  }
+
+  /** What the SDK left out or changed because the model does not take it, once each. */
+  async #warn(warnings: StepEnd['warnings']): Promise<void> {
+    for (const warning of warnings ?? []) {
+      const text = warningText(warning);
+      if (text === undefined || this.#warned.has(text)) continue;
+      this.#warned.add(text);
+      await this.#hooks.onWarning(text);
+    }
   }
 
   /** Calls of a tool that is not there, or with an input that does not fit, are never executed: they show only here. */
@@ -356,6 +380,25 @@ const NOT_REACHED: ToolResult = {
   },
   isError: true,
 };
+
+/** Settings of an agent, as the SDK calls them. */
+const SETTINGS: Readonly<Record<string, string>> = {
+  temperature: 'temperature',
+  maxOutputTokens: 'maxOutputTokens',
+  reasoning: 'reasoning',
+  reasoningEffort: 'reasoning',
+  'extended thinking': 'reasoning',
+  'providerOptions.anthropic.thinking': 'reasoning',
+  'providerOptions.anthropic.effort': 'reasoning',
+};
+
+/** For people; undefined for what is no setting of an agent. */
+function warningText(warning: CallWarning): string | undefined {
+  const setting = 'feature' in warning ? SETTINGS[warning.feature] : undefined;
+  if (setting === undefined) return undefined;
+  const details = 'details' in warning && warning.details !== undefined ? `: ${warning.details}` : '.';
+  return `The model does not take ${setting} as the agent sets it${details}`;
+}
 
 function callOutcome(output: { type: string; output?: unknown; error?: unknown }): CallOutcome {
   if (output.type === 'tool-result') {

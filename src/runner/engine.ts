@@ -46,20 +46,30 @@ export interface EngineTool {
   execute(input: Record<string, unknown>, signal: AbortSignal): Promise<ToolResult>;
 }
 
-export interface EngineInput {
+/** How much a model can be asked to think before it answers. */
+export const EFFORTS = ['none', 'low', 'medium', 'high'] as const;
+
+/** A model, and how it is asked to work. */
+export interface ModelSettings {
   provider: string;
   model: string;
+  temperature?: number | undefined;
+  reasoning?: (typeof EFFORTS)[number] | undefined;
+  /** Of one call, thoughts with them. */
+  maxOutputTokens?: number | undefined;
+  /** Tokens that the model can read; the conversation is compacted when it comes near, or when the provider says so. */
+  contextWindow?: number | undefined;
+}
+
+export interface EngineInput extends ModelSettings {
   /** Base URL for the SDK; requests go through the `fetch` that the engine was made with. */
   baseUrl: string;
-  temperature?: number;
   instructions: string;
   /** The conversation, oldest first, ending with the message to answer. */
   messages: readonly TranscriptMessage[];
   tools: readonly EngineTool[];
   /** Names of tools on demand that were found up to now, in this order. It grows while tools are executed. */
   found?: () => readonly string[];
-  /** Tokens that the model can read; the conversation is compacted when it comes near, or when the provider says so. */
-  contextWindow?: number;
   /** Names the session to a vendor that finds its prompt cache by a key. */
   cacheKey?: string;
   /** Most model calls; the last one is asked for a closing message without tools. */

@@ -8,7 +8,8 @@ import { cutJson } from '../runtime/cut-json.js';
 import { cutMiddle, cutUtf8 } from '../runtime/text.js';
 import { podTools } from './pod-tools.js';
 import { gated } from './approvals.js';
-import type { Engine, EngineHooks, EngineOutcome } from './engine.js';
+import { EFFORTS } from './engine.js';
+import type { Engine, EngineHooks, EngineOutcome, ModelSettings } from './engine.js';
 import { gatewayTools } from './gateway-tools.js';
 import { composeInstructions } from './instructions.js';
 import type { Journal } from './journal.js';
@@ -156,11 +157,8 @@ async function work(claim: ClaimAnswer, { deps, reporter, signal }: WorkContext)
     );
     return await deps.engine.run(
       {
-        provider: claim.model.provider,
-        model: claim.model.model,
+        ...modelOf(claim),
         baseUrl: deps.baseUrl,
-        ...(claim.model.temperature === undefined ? {} : { temperature: claim.model.temperature }),
-        ...(claim.model.contextWindow === undefined ? {} : { contextWindow: claim.model.contextWindow }),
         instructions: composeInstructions(claim, tools),
         messages,
         tools,
@@ -178,6 +176,13 @@ async function work(claim: ClaimAnswer, { deps, reporter, signal }: WorkContext)
   } finally {
     await servers.close();
   }
+}
+
+/** The model and what the agent says of how it works. */
+function modelOf({ model: { basePath: _path, reasoning, ...model } }: ClaimAnswer): ModelSettings {
+  // A gateway that is newer than this image may know other words.
+  const effort = EFFORTS.find((known) => known === reasoning);
+  return effort === undefined ? model : { ...model, reasoning: effort };
 }
 
 /** The same for all runs of a session, and says nothing about it. */

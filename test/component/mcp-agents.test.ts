@@ -40,6 +40,16 @@ describe('update_agent', () => {
     expect(harness.barriers).toEqual([{ kind: 'Agent', resourceVersion: stored()?.metadata.resourceVersion }]);
   });
 
+  test('how its model works is set, shown where it is set, and taken back', async () => {
+    const set = { reasoning: 'high', maxOutputTokens: 4000 };
+    expect((await update(set)).payload['updated']).toEqual(['reasoning', 'maxOutputTokens']);
+    expect((await harness.call('get_agent', { agentId: AGENT })).payload).toMatchObject(set);
+    const { payload } = await update({ reasoning: null, maxOutputTokens: null });
+    expect(payload['updated']).toEqual(['reasoning', 'maxOutputTokens']);
+    const shown = (await harness.call('get_agent', { agentId: AGENT })).payload;
+    expect(Object.keys(shown)).not.toContain('reasoning');
+  });
+
   test('null sets model, temperature and stepLimit back, and empties the description', async () => {
     await update({ model: 'm', temperature: 0, stepLimit: 7, description: 'd' });
     const { payload } = await update({ model: null, temperature: null, stepLimit: null, description: null });

@@ -39,6 +39,14 @@ export const SelfImprovement = z
   .prefault({})
   .describe('What the agent may change about itself (spec 2).');
 
+/** How much a model thinks before it answers. */
+export const REASONING_EFFORTS = ['none', 'low', 'medium', 'high'] as const;
+export const Reasoning = z.enum(REASONING_EFFORTS);
+export type Reasoning = z.output<typeof Reasoning>;
+
+/** What one answer of a model may have in output tokens, thoughts with them. */
+export const MaxOutputTokens = z.int().min(256).max(1_000_000);
+
 export const AgentSetup = z
   .object({
     required: z.boolean().describe('Whether the guided setup must run after an install.'),
@@ -63,6 +71,12 @@ export const AgentSpec = z.object({
   provider: Provider.default('boxwright').describe('Whose model it is; `boxwright` is what the Box configures.'),
   model: z.string().max(128).optional().describe('Model of the provider; its default when absent.'),
   temperature: z.number().min(0).max(2).optional().describe("Sampling temperature; the model's default when absent."),
+  reasoning: Reasoning.optional().describe(
+    "How much the model thinks before it answers; the model's default when absent.",
+  ),
+  maxOutputTokens: MaxOutputTokens.optional().describe(
+    "Most output tokens of one model call, thoughts with them; the model's limit when absent or smaller.",
+  ),
   stepLimit: z.int().min(1).max(500).optional().describe('Most tool-calling steps in one run; 50 when absent.'),
   tools: AgentTools,
   selfImprovement: SelfImprovement,
@@ -87,6 +101,15 @@ export const AgentSpec = z.object({
     .describe('Slugs of the Connectors that the agent uses.'),
   paused: z.boolean().default(false).describe('True keeps new runs waiting.'),
 });
+
+/** Optional settings of how its model works; an agent without one leaves it to the model. */
+export const MODEL_CONTROL = ['reasoning', 'maxOutputTokens'] as const satisfies (keyof z.output<typeof AgentSpec>)[];
+export type ModelControl = Partial<Pick<z.output<typeof AgentSpec>, (typeof MODEL_CONTROL)[number]>>;
+
+/** What a spec says of {@link MODEL_CONTROL}, and nothing of what it does not. */
+export function modelControlOf(spec: ModelControl): ModelControl {
+  return Object.fromEntries(MODEL_CONTROL.flatMap((name) => (spec[name] === undefined ? [] : [[name, spec[name]]])));
+}
 
 export const AgentStatus = z.object({
   conditions: Conditions,

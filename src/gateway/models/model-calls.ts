@@ -15,11 +15,11 @@ import { stepLimitOf } from '../runs/claim-answer.js';
 import type { Ownership } from '../runs/ownership.js';
 import type { RunStore } from '../runs/run-store.js';
 import type { ServedRun } from '../runs/served-runs.js';
-import type { ModelProxy } from '../providers/proxy.js';
+import type { ModelProxy, ModelProxyCall } from '../providers/proxy.js';
 import { noSuchProvider, type Targets } from '../providers/targets.js';
 import type { AnswerSink } from './answer-sink.js';
-import { CallEstimates } from './call-estimates.js';
 import { ModelCallInFlight } from './call-in-flight.js';
+import { RunModel } from './run-model.js';
 import { callScripted } from './scripted-calls.js';
 import type { GatewayAgent } from '../../projections/agent.js';
 import type { GatewayBox } from '../../projections/box.js';
@@ -102,8 +102,9 @@ export class ModelCalls {
     const model = run.status?.model ?? '';
     const target = await this.#options.targets.of(call.provider, model, box);
     const { path, body } = call;
-    served.estimates ??= new CallEstimates(call.provider);
-    const proxied = { target, path, body, model, boundSeconds: box.modelCallSeconds, estimates: served.estimates };
+    served.model ??= new RunModel(call.provider);
+    const wishes = wishesOf(this.#options.agents.get(`${served.ref.namespace}/${run.spec.agent}`));
+    const proxied = { target, path, body, model, boundSeconds: box.modelCallSeconds, known: served.model, wishes };
     await this.#options.proxy.call({ ...proxied, inFlight: flight, signal, sink, admit, result });
   }
 }
@@ -116,6 +117,12 @@ interface Answering {
   flight: ModelCallInFlight;
   sink: AnswerSink;
   result: { value: CallResult };
+}
+
+/** What an agent says of its model calls; nothing when it was deleted meanwhile. */
+function wishesOf(agent: GatewayAgent | undefined): NonNullable<ModelProxyCall['wishes']> {
+  const { reasoning, maxOutputTokens } = agent?.spec ?? {};
+  return { maxOutputTokens, thinks: reasoning === 'medium' || reasoning === 'high' };
 }
 
 /** One call of a run at a time. */

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { Amount, Text, listOf } from '../../protocol/sizes.js';
 import { messageCounts, MessageStream } from './anthropic-stream.js';
-import { limitIn, type Dialect } from './dialect.js';
+import { limitIn, objectIn, type Dialect, type JsonObject } from './dialect.js';
 
 const cached = { cache_control: z.unknown().optional() };
 const TextBlock = z.strictObject({ type: z.literal('text'), text: Text, ...cached });
@@ -59,6 +59,19 @@ const Body = z.strictObject({
   stream: z.boolean().optional(),
 });
 
+/** The least that may be thought, where a number is given. */
+const LEAST_THINKING_TOKENS = 1024;
+
+/** A budget for thoughts must be below the limit, and leave room for the answer: half of it where it does not. */
+function thinkingWithin(body: JsonObject, maxOutputTokens: number): Record<string, unknown> {
+  const thinking = objectIn(body['thinking']);
+  const budget = limitIn(thinking['budget_tokens']);
+  if (budget === undefined || budget < maxOutputTokens) return {};
+  const half = Math.floor(maxOutputTokens / 2);
+  if (half < LEAST_THINKING_TOKENS) return { thinking: { type: 'disabled' } };
+  return { thinking: { ...thinking, budget_tokens: half } };
+}
+
 export const anthropicMessages: Dialect = {
   pathOf: (path) => (path === 'messages' ? {} : undefined),
   body: Body,
@@ -67,7 +80,12 @@ export const anthropicMessages: Dialect = {
     stream: body['stream'] === true,
     maxOutputTokens: limitIn(body['max_tokens']),
   }),
-  limit: (body, maxOutputTokens) => ({ ...body, max_tokens: maxOutputTokens }),
+  limit: (body, maxOutputTokens) => ({
+    ...body,
+    ...thinkingWithin(body, maxOutputTokens),
+    max_tokens: maxOutputTokens,
+  }),
+  optional: { temperature: ['temperature'], reasoning: ['thinking', 'output_config'] },
   usageOf: messageCounts,
   streamed: (path, body) => ({ path, body: { ...body, stream: true } }),
   reader: () => new MessageStream(),

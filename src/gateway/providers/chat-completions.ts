@@ -85,6 +85,7 @@ export const chatCompletions: Dialect = {
     body['max_completion_tokens'] === undefined
       ? { ...body, max_tokens: maxOutputTokens }
       : { ...body, max_completion_tokens: maxOutputTokens },
+  optional: { temperature: ['temperature'], reasoning: ['reasoning_effort', 'thinking'] },
   usageOf: completionCounts,
   streamed: (path, body) => ({ path, body: { ...body, stream: true } }),
   reader: () => new ChatStream(),

@@ -5,6 +5,7 @@
 import type { z } from 'zod';
 import { parseJsonText } from '../../protocol/json-limits.js';
 import type { TokenCounts } from '../../run/usage/prices.js';
+import type { ParameterFields } from './optional-parameters.js';
 import type { StreamReader } from './stream-reader.js';
 
 /** An object of a protocol, as it came. */
@@ -30,6 +31,8 @@ export interface Dialect {
   read(body: JsonObject, path: { model?: string; stream?: boolean }): ModelRequest;
   /** The body with a limit of output tokens. */
   limit(body: JsonObject, maxOutputTokens: number): Record<string, unknown>;
+  /** What a call can be made without. */
+  optional: ParameterFields;
   /** What a whole answer says was used. */
   usageOf(answer: JsonObject): TokenCounts | undefined;
   /** The same call with an answer that streams. */

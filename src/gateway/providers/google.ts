@@ -61,6 +61,7 @@ export const googleGenerate: Dialect = {
     ...body,
     generationConfig: { ...objectIn(body['generationConfig']), maxOutputTokens },
   }),
+  optional: { temperature: ['generationConfig.temperature'], reasoning: ['generationConfig.thinkingConfig'] },
   usageOf: generateCounts,
   streamed: (path, body) => ({ path: path.replace(/:generateContent$/, ':streamGenerateContent'), body: { ...body } }),
   reader: () => new GenerateStream(),

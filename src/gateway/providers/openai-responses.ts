@@ -97,6 +97,7 @@ export const openaiResponses: Dialect = {
     maxOutputTokens: limitIn(body['max_output_tokens']),
   }),
   limit: (body, maxOutputTokens) => ({ ...body, max_output_tokens: maxOutputTokens }),
+  optional: { temperature: ['temperature'], reasoning: ['reasoning'] },
   usageOf: responseCounts,
   streamed: (path, body) => ({ path, body: { ...body, stream: true } }),
   reader: () => new ResponseStream(),

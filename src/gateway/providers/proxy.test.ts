@@ -5,8 +5,8 @@ import { Readable } from 'node:stream';
 import { Agent } from 'undici';
 import { FakeClock } from '../../../test/builders/fake-clock.js';
 import { BodyBudget } from '../../net/body-budget.js';
-import { CallEstimates } from '../models/call-estimates.js';
 import { ModelCallInFlight } from '../models/call-in-flight.js';
+import { RunModel } from '../models/run-model.js';
 import type { ServedRun } from '../runs/served-runs.js';
 import { NO_USAGE } from '../../run/usage/usage.js';
 import { ModelProxy } from './proxy.js';
@@ -34,7 +34,7 @@ test('a call that is cut while its budget is asked for never leaves, and costs n
     body: { model: 'own', messages: [{ role: 'user', content: 'Hello' }] },
     model: 'own',
     inFlight: new ModelCallInFlight(served),
-    estimates: new CallEstimates('boxwright'),
+    known: new RunModel('boxwright'),
     boundSeconds: 60,
     signal: gone.signal,
     sink: { start: () => undefined, write: () => Promise.resolve() },
@@ -75,7 +75,7 @@ test('an answer of type Text/Event-Stream is a stream', async () => {
     body: { model: 'own', messages: [{ role: 'user', content: 'Hello' }], stream: true },
     model: 'own',
     inFlight: new ModelCallInFlight(served),
-    estimates: new CallEstimates('boxwright'),
+    known: new RunModel('boxwright'),
     boundSeconds: 60,
     signal: new AbortController().signal,
     sink: { start: () => undefined, write: () => Promise.resolve() },

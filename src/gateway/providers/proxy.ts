@@ -15,6 +15,7 @@ import type { CallResult } from '../metrics.js';
 import type { Ask } from '../budget/run-budgets.js';
 import type { AnswerSink } from '../models/answer-sink.js';
 import type { CallEstimates } from '../models/call-estimates.js';
+import type { RunModel } from '../models/run-model.js';
 import type { ModelCallInFlight } from '../models/call-in-flight.js';
 import { MODEL_NOTICE_HEADER } from '../../protocol/run.js';
 import { believableCounts, costOf, type TokenCounts } from '../../run/usage/prices.js';
@@ -23,6 +24,7 @@ import type { CallUsage } from '../../run/usage/usage.js';
 import type { Logger } from '../../observability/logger.js';
 import { readModelAnswer, type AnswerOptions, type AnswerProgress, type ModelAnswer } from './answers.js';
 import type { Credentials } from './credentials.js';
+import { parametersIn, refusedParameter, withoutParameters, type OptionalParameter } from './optional-parameters.js';
 import { passedOf, type Passed } from './passed.js';
 import { isPassing, ProviderUnreachable, type ProviderClient, type ProviderResponse } from './provider-client.js';
 import { callTooLong, modelError, outOfQuota, refusalOf } from './provider-errors.js';
@@ -35,6 +37,8 @@ const BACKOFF = { baseMs: 1_000, maxMs: 30_000, jitter: 0.5 };
 const UNSTATED_OUTPUT_TOKENS = 32_768;
 /** The room that a budget should leave for an answer: with less, more is asked for. */
 const WANTED_OUTPUT_TOKENS = 32_000;
+/** The same for a model that is asked to think. */
+const THINKING_OUTPUT_TOKENS = 64_000;
 /** An answer that is cut below this is worth nothing. */
 const LEAST_OUTPUT_TOKENS = 512;
 
@@ -57,7 +61,9 @@ export interface ModelProxyCall {
   /** The only model of this run. */
   model: string;
   inFlight: ModelCallInFlight;
-  estimates: CallEstimates;
+  known: RunModel;
+  /** What the agent says of its calls. */
+  wishes?: { maxOutputTokens?: number | undefined; thinks?: boolean };
   /** Most time for the call with all its tries. */
   boundSeconds: number;
   /** Fires when the runner went away or the run ended. */
@@ -74,6 +80,8 @@ interface Asked extends Passed {
   measured: number;
   /** What it may write at most, by its own word and by what is known of the model; undefined = as much as the provider lets it. */
   maxOutputTokens: number | undefined;
+  /** What of it the model may not take. */
+  optional: readonly OptionalParameter[];
 }
 
 export class ModelProxy {
@@ -91,9 +99,9 @@ export class ModelProxy {
     const bound = timeoutSignal(this.options.clock, call.boundSeconds * 1000, call.signal);
     call.result.value = 'aborted';
     try {
-      const { answer, notice } = await this.#untilAnswered(call, { asked, outputTokens, signal: bound.signal });
+      const { answer, failures } = await this.#untilAnswered(call, { asked, outputTokens, signal: bound.signal });
       call.result.value = 'answered';
-      call.sink.start(200, answer.contentType, notice === undefined ? {} : { [MODEL_NOTICE_HEADER]: notice });
+      call.sink.start(200, answer.contentType, noticesOf([...failures, ...call.known.news(asked.optional)]));
       for (const piece of answer.pieces) await call.sink.write(piece);
     } catch (error) {
       call.inFlight.lost();
@@ -106,7 +114,7 @@ export class ModelProxy {
     }
   }
 
-  async #untilAnswered(call: ModelProxyCall, first: Try): Promise<{ answer: ModelAnswer; notice?: string }> {
+  async #untilAnswered(call: ModelProxyCall, first: Try): Promise<{ answer: ModelAnswer; failures: string[] }> {
     const { clock, log } = this.options;
     const since = isoNow(clock);
     const giveUpAt = clock.monotonic() + call.boundSeconds * 1000;
@@ -115,9 +123,10 @@ export class ModelProxy {
     for (let failures = 0; ;) {
       const outcome = await this.#try(call, { ...first, outputTokens }).catch(asFailedTry);
       if (!(outcome instanceof TryFailed)) {
-        return failed === undefined ? { answer: outcome } : { answer: outcome, notice: noticeOf(failed, failures) };
+        return { answer: outcome, failures: failed === undefined ? [] : [noticeOf(failed, failures)] };
       }
       first.signal.throwIfAborted();
+      if (outcome.adapted) continue;
       failed = outcome;
       if (!failed.again) throw failed.error;
       failures += 1;
@@ -139,7 +148,8 @@ export class ModelProxy {
 
   /** Rejects with {@link TryFailed}. What the try used is counted, whatever comes of it. */
   async #try(call: ModelProxyCall, { asked, outputTokens, signal }: Try): Promise<ModelAnswer> {
-    const { target, inFlight, estimates } = call;
+    const { target, inFlight } = call;
+    const { estimates } = call.known;
     const { measured } = asked;
     let progress: AnswerProgress = { hasBegun: false, counts: undefined, writtenTokens: 0 };
     const follow = (followed: AnswerProgress) => {
@@ -169,8 +179,11 @@ export class ModelProxy {
     }
   }
 
-  #requestOf(call: ModelProxyCall, { path, body, request }: Asked, outputTokens: number | undefined) {
+  #requestOf(call: ModelProxyCall, { path, body: whole, request, optional }: Asked, outputTokens: number | undefined) {
     const { api, key } = call.target;
+    const taken = call.known.taken(optional);
+    const left = optional.filter((parameter) => !taken.includes(parameter));
+    const body = withoutParameters(whole, left, api.dialect.optional);
     const limited = outputTokens === undefined ? body : api.dialect.limit(body, outputTokens);
     const streams = request.stream || !this.#unstreamed.has(placeOf(call));
     const sent = streams ? api.dialect.streamed(path, limited) : { path, body: limited };
@@ -203,8 +216,8 @@ export class ModelProxy {
     return { provider, dialect: api.dialect, asEvents: request.stream, secret: key?.value ?? '', budget };
   }
 
-  async #refusal(call: ModelProxyCall, { request }: Asked, response: ProviderResponse): Promise<TryFailed> {
-    const { target } = call;
+  async #refusal(call: ModelProxyCall, { request, optional }: Asked, response: ProviderResponse): Promise<TryFailed> {
+    const { target, known } = call;
     const { status, retryAfterSeconds } = response;
     if (status === 401 && target.key !== undefined) this.options.credentials.forget(target.key.source);
     const text = (await readText(response.body, MAX_REFUSAL_BYTES).catch(() => undefined)) ?? '';
@@ -216,6 +229,11 @@ export class ModelProxy {
       keyIs: keyOf(target),
       secret: target.key?.value ?? '',
     });
+    const refused = refusedParameter({ status, text }, known.taken(optional));
+    if (refused !== undefined) {
+      known.refuses(refused, error.message);
+      return new TryFailed(error, { again: true, adapted: true });
+    }
     // Some servers cannot stream what they can answer, and some providers do not let everybody.
     const isAboutStream = (status === 400 || status === 422) && /stream/i.test(text);
     if (isAboutStream && !request.stream && !this.#unstreamed.has(placeOf(call))) {
@@ -244,22 +262,26 @@ function noAnswer({ target, boundSeconds }: ModelProxyCall, code: string | undef
   return new TryFailed(modelError(`${target.provider} gave no answer${why}. ${how}`), { again: true });
 }
 
-function askedOf({ target, path, body, model }: ModelProxyCall): Asked {
+function askedOf({ target, path, body, model, wishes }: ModelProxyCall): Asked {
   const passed = passedOf(target, path, body, model);
-  const limits = [passed.request.maxOutputTokens, target.maxOutputTokens].filter((limit) => limit !== undefined);
+  const limits = [passed.request.maxOutputTokens, target.maxOutputTokens, wishes?.maxOutputTokens].filter(
+    (limit) => limit !== undefined,
+  );
   return {
     ...passed,
+    optional: parametersIn(passed.body, target.api.dialect.optional),
     measured: tokensIn(passed.body),
     maxOutputTokens: limits.length === 0 ? undefined : Math.min(...limits),
   };
 }
 
 /** The output limit that the call is sent with. */
-async function admitted({ target, estimates, admit }: ModelProxyCall, asked: Asked): Promise<number | undefined> {
+async function admitted({ target, known, wishes, admit }: ModelProxyCall, asked: Asked): Promise<number | undefined> {
   const { measured, maxOutputTokens } = asked;
-  const inputTokens = estimates.inputOf(measured);
+  const inputTokens = known.estimates.inputOf(measured);
   const mostOutputTokens = maxOutputTokens ?? UNSTATED_OUTPUT_TOKENS;
-  const outputTokens = Math.min(mostOutputTokens, WANTED_OUTPUT_TOKENS);
+  const wanted = wishes?.thinks === true ? THINKING_OUTPUT_TOKENS : WANTED_OUTPUT_TOKENS;
+  const outputTokens = Math.min(mostOutputTokens, wanted);
   const leastOutputTokens = Math.min(outputTokens, LEAST_OUTPUT_TOKENS);
   const ask = { inputTokens, outputTokens, mostOutputTokens, leastOutputTokens, price: target.price };
   return (await admit(ask)) ?? maxOutputTokens;
@@ -280,10 +302,15 @@ function placeOf({ target, model }: ModelProxyCall): string {
   return `${target.api.baseUrl} ${model}`;
 }
 
-/** For the transcript, in characters of a header. */
+/** For the transcript. */
 function noticeOf({ error }: TryFailed, failures: number): string {
   const times = failures === 1 ? 'once' : `${failures} times`;
-  return encodeURIComponent(`The model call was tried again ${times}. The last failure: ${error.message}`);
+  return `The model call was tried again ${times}. The last failure: ${error.message}`;
+}
+
+/** A line each, in characters of a header. */
+function noticesOf(notices: readonly string[]): Record<string, string> {
+  return notices.length === 0 ? {} : { [MODEL_NOTICE_HEADER]: encodeURIComponent(notices.join('\n')) };
 }
 
 /** Patience ends with the time for the call. */

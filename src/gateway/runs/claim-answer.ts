@@ -52,7 +52,7 @@ export function answerOf(run: AgentRun, input: RunInput, contextWindow: number |
   const { agent, box } = input;
   const claim = run.status?.claim;
   if (claim === undefined) throw new Error(`run ${run.metadata.name} is not claimed`);
-  const { temperature, provider } = agent.spec;
+  const { temperature, reasoning, maxOutputTokens, provider } = agent.spec;
   return {
     protocol: PROTOCOL_VERSION,
     epoch: claim.epoch,
@@ -75,6 +75,8 @@ export function answerOf(run: AgentRun, input: RunInput, contextWindow: number |
       model: modelOf(agent, box),
       basePath: basePathOf(provider),
       ...(temperature === undefined ? {} : { temperature }),
+      ...(reasoning === undefined ? {} : { reasoning }),
+      ...(maxOutputTokens === undefined ? {} : { maxOutputTokens }),
       ...(contextWindow === undefined ? {} : { contextWindow }),
     },
     message: input.message,

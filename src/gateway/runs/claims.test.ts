@@ -16,7 +16,9 @@ function compressed(message: string) {
 }
 
 test('the claim answers with everything the run needs, writes one status and reads nothing', async () => {
-  const world = new GatewayWorld({ agent: { temperature: 0.2, stepLimit: 20, handle: 'helpy' } });
+  const world = new GatewayWorld({
+    agent: { temperature: 0.2, reasoning: 'low', maxOutputTokens: 4000, stepLimit: 20, handle: 'helpy' },
+  });
   const gateway = world.startGateway();
   const pod = world.addRun('helper-1', {
     message: 'do it',
@@ -39,7 +41,14 @@ test('the claim answers with everything the run needs, writes one status and rea
       soul: 'Be brief.',
       tools: { shell: true, files: true, web: true, browser: true, memory: true, agents: true },
     },
-    model: { provider: 'boxwright', model: 'scripted', basePath: '/gateway/boxwright/v1', temperature: 0.2 },
+    model: {
+      provider: 'boxwright',
+      model: 'scripted',
+      basePath: '/gateway/boxwright/v1',
+      temperature: 0.2,
+      reasoning: 'low',
+      maxOutputTokens: 4000,
+    },
     message: 'do it',
     history: [],
     abilities: {

@@ -10,7 +10,7 @@ import type { Clock } from '../../runtime/clock.js';
 import { TranscriptLog } from '../../transcript/log.js';
 import { ownerOf, type ChunkApi } from '../../transcript/chunk-store.js';
 import { NO_USAGE, type CallUsage } from '../../run/usage/usage.js';
-import type { CallEstimates } from '../models/call-estimates.js';
+import type { RunModel } from '../models/run-model.js';
 import { LiveBudget, LiveEvents } from './live-events.js';
 import { openCallOf, usageWithOpenCall } from '../../run/usage/open-call.js';
 
@@ -53,8 +53,8 @@ export interface ServedRun {
   savedWaiting: string | undefined;
   /** The model call in flight; at most one. */
   call?: CallInFlight;
-  /** How its provider counts, as its answers showed; absent before its first call here. */
-  estimates?: CallEstimates;
+  /** What its model calls have shown; absent before the first one here. */
+  model?: RunModel;
   /** A part of what was granted is on its way back, or may be: what is left is not known. */
   returning?: true;
 }

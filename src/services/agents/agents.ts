@@ -3,8 +3,8 @@ import { API_VERSION } from '../../api/define-resource.js';
 import { ANNOTATION_CREATED_AT, ANNOTATION_REQUESTED_BY, FINALIZER_CLEANUP } from '../../api/labels.js';
 import { MAX_SLUG, boxNamespace, slugFromName } from '../../api/names.js';
 import type { AgentRef } from '../../api/names.js';
-import { AgentSpec, Agents } from '../../api/v1alpha1/agent.js';
-import type { Agent } from '../../api/v1alpha1/agent.js';
+import { AgentSpec, Agents, modelControlOf } from '../../api/v1alpha1/agent.js';
+import type { Agent, ModelControl } from '../../api/v1alpha1/agent.js';
 import type { Provider } from '../../api/v1alpha1/common.js';
 import { isAlreadyExists, isNotFound, orUndefined } from '../../kube/errors.js';
 import { whyUnavailable } from '../../models/availability.js';
@@ -115,6 +115,7 @@ export async function getAgent(deps: ScopeDeps, caller: Caller, id: string) {
     model: spec.model ?? null,
     temperature: spec.temperature ?? null,
     stepLimit: spec.stepLimit ?? null,
+    ...modelControlOf(spec),
     tools: spec.tools,
     selfImprovement: spec.selfImprovement,
     setup: spec.setup === undefined ? null : { required: spec.setup.required, prompt: spec.setup.prompt ?? null },
@@ -128,7 +129,7 @@ export async function getAgent(deps: ScopeDeps, caller: Caller, id: string) {
 }
 
 /** Arguments of create_agent after their check. */
-export interface NewAgent {
+export interface NewAgent extends ModelControl {
   name: string;
   spaceId?: string | undefined;
   soul?: string | undefined;

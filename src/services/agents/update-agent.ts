@@ -1,7 +1,7 @@
 /** Changing and deleting agents (spec 4.2, 4.2.3). */
 import { isSlug } from '../../api/names.js';
 import { Agents } from '../../api/v1alpha1/agent.js';
-import type { Agent } from '../../api/v1alpha1/agent.js';
+import type { Agent, ModelControl } from '../../api/v1alpha1/agent.js';
 import type { Provider } from '../../api/v1alpha1/common.js';
 import { deleteChild } from './agent-children.js';
 import { handleOwners, warningsOf } from './agents.js';
@@ -15,8 +15,10 @@ import { UserError } from '../../api/user-error.js';
 import type { ApiAgent } from '../../projections/agent.js';
 import { refuseGitOps } from '../../api/gitops.js';
 
+type ModelControlUpdate = { [Name in keyof ModelControl]: ModelControl[Name] | null };
+
 /** Arguments of update_agent after their check; null = back to the default. */
-export interface AgentUpdate {
+export interface AgentUpdate extends ModelControlUpdate {
   name?: string | undefined;
   handle?: string | undefined;
   description?: string | null | undefined;

@@ -1,5 +1,6 @@
 /** Templates and their agents as the tools show them; what other workspaces must not see is left out. */
 import type { AgentTemplate } from '../../api/v1alpha1/agent-template.js';
+import { modelControlOf } from '../../api/v1alpha1/agent.js';
 import type { AgentSnapshot } from '../../templates/snapshot.js';
 import { mcpServerRecord } from '../connectors/mcp-servers.js';
 import type { Caller } from '../keys/key-check.js';
@@ -77,6 +78,7 @@ export function templateAgentRecord(snapshot: AgentSnapshot, own = true) {
     model: spec.model ?? null,
     temperature: spec.temperature ?? null,
     stepLimit: spec.stepLimit ?? null,
+    ...modelControlOf(spec),
     tools: spec.tools,
     selfImprovement: spec.selfImprovement,
     setup: setup === undefined ? null : { required: setup.required, prompt: own ? (setup.prompt ?? null) : null },

@@ -1,6 +1,12 @@
 /** The agent input fields of spec 2, taken from the Agent kind so that both accept the same values. */
 import { z } from 'zod';
-import { AgentSpec, SELF_IMPROVEMENT_FLAGS, TOOL_FAMILIES } from '../../../api/v1alpha1/agent.js';
+import {
+  AgentSpec,
+  MaxOutputTokens,
+  Reasoning,
+  SELF_IMPROVEMENT_FLAGS,
+  TOOL_FAMILIES,
+} from '../../../api/v1alpha1/agent.js';
 import { Provider } from '../../../api/v1alpha1/common.js';
 import { idArgument } from '../common-arguments.js';
 
@@ -20,6 +26,8 @@ export const agentFields = {
   model: z.string().min(1).max(128).optional().describe("The provider's default when omitted."),
   temperature: z.number().min(0).max(2).optional().describe('Sampling temperature.'),
   stepLimit: z.int().min(1).max(500).optional().describe('Most tool-calling steps a run.'),
+  reasoning: Reasoning.optional().describe('How much the model thinks.'),
+  maxOutputTokens: MaxOutputTokens.optional().describe('Of one model call.'),
   tools: flags(TOOL_FAMILIES).optional().describe('Capability families; all on by default.'),
   selfImprovement: flags(SELF_IMPROVEMENT_FLAGS)
     .optional()
@@ -34,7 +42,7 @@ export const agentFields = {
     .describe('Guided setup after an install; required needs a prompt.'),
 };
 
-const orDefault = 'null = back to the default.';
+const orDefault = 'null = default.';
 
 /** The fields of {@link agentFields} in an update: null stands for the default where an agent can be without a value. */
 export const agentUpdateFields = {
@@ -45,6 +53,8 @@ export const agentUpdateFields = {
   model: z.string().min(1).max(128).nullable().optional().describe(orDefault),
   temperature: z.number().min(0).max(2).nullable().optional().describe(orDefault),
   stepLimit: z.int().min(1).max(500).nullable().optional().describe(orDefault),
+  reasoning: Reasoning.nullable().optional().describe(orDefault),
+  maxOutputTokens: MaxOutputTokens.nullable().optional().describe(orDefault),
   tools: agentFields.tools.describe('Only those passed change.'),
   selfImprovement: agentFields.selfImprovement.describe('Only those passed change.'),
 };
