@@ -117,7 +117,7 @@ export const TOOL_DEFINITIONS = {
   fetch: {
     family: 'web',
     description:
-      'Fetches a page or text of the public web and returns what a person would read of it, as markdown. Long text is cut; all of it is then in the file named by wholeTextPath.',
+      'Fetches a page, PDF or text of the public web and returns what a person would read of it, as markdown. Long text is cut; all of it is then in the file named by wholeTextPath.',
     input: z.object({ url: z.string().min(1).max(4096).describe('Address, http or https.') }),
   },
   browser_navigate: {

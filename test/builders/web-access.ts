@@ -12,6 +12,10 @@ export function webAccess(options: { isAllowed?: AddressRule; resolve?: Resolve 
       isAllowed: options.isAllowed ?? publicAddresses(),
       resolve: options.resolve ?? (() => Promise.resolve(['127.0.0.1'])),
     },
-    readPage: (html, url) => Promise.resolve(pageText(html, url)),
+    readPage: async (source) => {
+      if ('html' in source) return pageText(source.html, source.url);
+      const { pdfText } = await import('../../src/runner/tools/web/pdf-text.js');
+      return pdfText(source.pdf, () => false);
+    },
   };
 }

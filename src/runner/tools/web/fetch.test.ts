@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { brotliCompressSync, gzipSync } from 'node:zlib';
+import { pdfOf } from '../../../../test/builders/pdf.js';
 import { webAccess } from '../../../../test/builders/web-access.js';
 import { temporaryDirectories } from '../../../../test/builders/workspace.js';
 import { publicAddresses } from '../../../net/public-address.js';
@@ -186,11 +187,31 @@ test('long text is cut for the model and whole in the workspace', async () => {
 });
 
 test.each([
-  ['application/octet-stream', 'The answer is application/octet-stream, and only text can be fetched.'],
-  ['image/png', 'The answer is image/png, and only text can be fetched.'],
+  ['application/octet-stream', 'The answer is application/octet-stream, and only text and PDF can be fetched.'],
+  ['image/png', 'The answer is image/png, and only text and PDF can be fetched.'],
 ])('%s is not text', async (type, error) => {
   const port = await serve(answering('x', { 'content-type': type }));
   expect(await failure(`http://a.example:${port}/`)).toBe(error);
+});
+
+test.each(['application/pdf', 'application/octet-stream'])('a PDF is read, also as %s', async (type) => {
+  const port = await serve(
+    answering(pdfOf([['The mill', 'grinds.'], ['Slowly.']], { title: 'Mills' }), { 'content-type': type }),
+  );
+  expect((await fetchUrl(`http://a.example:${port}/`)).result).toMatchObject({
+    title: 'Mills',
+    content: '[page 1]\nThe mill\ngrinds.\n\n[page 2]\nSlowly.',
+  });
+});
+
+test('a PDF may have 20 MiB', async () => {
+  const limit = 20 * 1024 * 1024;
+  const pdf = { 'content-type': 'application/pdf' };
+  const fits = Buffer.concat([pdfOf([['Here.']]), Buffer.alloc(limit / 2, ' ')]);
+  const whole = await serve(answering(fits, pdf));
+  expect((await fetchUrl(`http://a.example:${whole}/`)).result).toMatchObject({ content: '[page 1]\nHere.' });
+  const port = await serve(answering(Buffer.alloc(limit + 1), pdf));
+  expect(await failure(`http://a.example:${port}/`)).toBe('The answer is larger than 20 MiB.');
 });
 
 test('what says that it is text and is not, is refused', async () => {

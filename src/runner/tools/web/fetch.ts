@@ -19,6 +19,7 @@ export interface WebAccess {
   readPage: ReadPage;
 }
 
+const PDF = 'application/pdf';
 const HTML = /^(text\/html|application\/xhtml\+xml)$/;
 const TEXT =
   /^(text\/.+|application\/((.+\+)?(json|xml|yaml|toml)|x-yaml|x-ndjson|ndjson|jsonl|javascript|ecmascript|x-javascript|x-sh|sql|graphql))$/;
@@ -59,15 +60,19 @@ async function textOf(
   signal: AbortSignal,
 ): Promise<{ title: string; text: string }> {
   const mediaType = mediaTypeOf(answer.contentType);
+  if (mediaType === PDF || (/^(application\/octet-stream)?$/.test(mediaType) && answer.body.indexOf('%PDF-') === 0)) {
+    const { title, markdown } = await readPage({ pdf: answer.body }, signal);
+    return { title, text: markdown };
+  }
   if (mediaType !== '' && !TEXT.test(mediaType)) {
-    throw new ToolFailure(`The answer is ${mediaType.slice(0, 100)}, and only text can be fetched.`);
+    throw new ToolFailure(`The answer is ${mediaType.slice(0, 100)}, and only text and PDF can be fetched.`);
   }
   if (answer.body.includes(0)) throw new ToolFailure('The answer is not text.');
   const charset = /charset="?([\w-]+)/i.exec(answer.contentType)?.[1] ?? charsetOfHtml(answer.body);
   const text = decode(answer.body, charset);
   const isHtml = HTML.test(mediaType) || (mediaType === '' && /^\s*<(!doctype html|html)/i.test(text));
   if (!isHtml) return { title: '', text };
-  const page = await readPage(text, answer.url.href, signal);
+  const page = await readPage({ html: text, url: answer.url.href }, signal);
   return { title: page.title, text: page.markdown };
 }
 

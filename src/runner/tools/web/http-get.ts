@@ -8,10 +8,14 @@ import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
 import type { Readable } from 'node:stream';
 import { readAnswer } from '../../../net/capped-body.js';
 import { dial, targetOf } from '../../../net/dial.js';
+import { mediaTypeOf } from '../../../net/media-type.js';
 import type { Dialer } from '../../../net/dial.js';
 import { ToolFailure } from '../tool-failure.js';
 
-export const MAX_BODY_BYTES = 5 * 1024 * 1024;
+const MEBIBYTE = 1024 * 1024;
+const MAX_BODY_MIB = 5;
+/** The pictures in a PDF come along. */
+const MAX_PDF_MIB = 20;
 export const MAX_REDIRECTS = 5;
 
 export interface HttpAnswer {
@@ -97,8 +101,10 @@ function connectionClosed(): Error {
 }
 
 async function answerOf(url: URL, response: IncomingMessage, signal: AbortSignal): Promise<HttpAnswer> {
-  const body = await readBody(unpacked(response), signal).finally(() => response.destroy());
-  return { url, status: response.statusCode ?? 0, contentType: response.headers['content-type'] ?? '', body };
+  const contentType = response.headers['content-type'] ?? '';
+  const maxMib = mediaTypeOf(contentType) === 'application/pdf' ? MAX_PDF_MIB : MAX_BODY_MIB;
+  const body = await readBody(unpacked(response), maxMib, signal).finally(() => response.destroy());
+  return { url, status: response.statusCode ?? 0, contentType, body };
 }
 
 const UNPACK: Record<string, () => NodeJS.ReadWriteStream & Readable> = {
@@ -119,9 +125,9 @@ function unpacked(response: IncomingMessage): Readable {
 }
 
 /** Counts unpacked bytes, so that a small packed answer cannot fill the memory. */
-async function readBody(stream: Readable, signal: AbortSignal): Promise<Buffer> {
-  const body = await readAnswer(stream, MAX_BODY_BYTES);
+async function readBody(stream: Readable, maxMib: number, signal: AbortSignal): Promise<Buffer> {
+  const body = await readAnswer(stream, maxMib * MEBIBYTE);
   signal.throwIfAborted();
-  if (body === undefined) throw new ToolFailure('The answer is larger than 5 MiB.');
+  if (body === undefined) throw new ToolFailure(`The answer is larger than ${maxMib} MiB.`);
   return body;
 }
