@@ -198,6 +198,8 @@ export const ClaimAnswer = z.object({
   mcpServers: listOf(McpServer).optional(),
   /** What is not as the agent's settings say; the run records it. Absent from older gateways. */
   warnings: listOf(Text).optional(),
+  /** Those of them that the agent is told as well; of what its history lacks it reads there. Absent from older gateways. */
+  lacks: listOf(Text).optional(),
   limits: z.object({ stepLimit: z.int(), executionSeconds: z.int() }),
   intervals: z.object({ heartbeatSeconds: z.int(), reportSeconds: z.int() }),
 });

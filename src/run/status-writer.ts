@@ -47,6 +47,7 @@ export const FIELD_OWNERS = {
   untrusted: ['gateway'],
   approvals: ['gateway'],
   pending: ['gateway'],
+  warnings: ['gateway'],
   usage: WHO_ENDS,
   openCall: WHO_ENDS,
   usageFinal: WHO_ENDS,

@@ -5,7 +5,16 @@ import { cutUtf8 } from '../runtime/text.js';
 import type { RunStatus } from './status.js';
 
 /** What any write can do without. */
-const DISPENSABLE = ['usage', 'openCall', 'output', 'outputTruncated', 'pending', 'transcript', 'budget'] as const;
+const DISPENSABLE = [
+  'usage',
+  'openCall',
+  'output',
+  'outputTruncated',
+  'pending',
+  'transcript',
+  'budget',
+  'warnings',
+] as const;
 /** What an end can do without as well. What a run works with must be stored before it works. */
 const OF_THE_EXECUTION = ['claim', 'agentUid', 'provider', 'model', 'untrusted', 'approvals', 'duration'] as const;
 type Dispensable = (typeof DISPENSABLE | typeof OF_THE_EXECUTION)[number];

@@ -27,6 +27,8 @@ export interface Work {
   openCall?: OpenCall | undefined;
   /** The model call waits to be tried again: why, and since when it is made, RFC 3339. */
   waiting?: { message: string; since: string } | undefined;
+  /** What people should know of it; absent when that is nothing. */
+  warnings?: readonly string[] | undefined;
   /** Absent when nothing was stored since the ownership began. */
   transcript?: Transcript | undefined;
 }
@@ -62,7 +64,7 @@ export type StatusEvent =
   | { type: 'not-archived'; message: string; now: string };
 
 /** What a claim settles for good. */
-export type ClaimFacts = Pick<RunStatus, 'provider' | 'model' | 'untrusted' | 'approvals' | 'budget'>;
+export type ClaimFacts = Pick<RunStatus, 'provider' | 'model' | 'untrusted' | 'approvals' | 'budget' | 'warnings'>;
 
 /** What the gateway that owns a run adds to its outcome. */
 export interface GatewayEnd {
@@ -183,13 +185,15 @@ function takenOver(run: AgentRun, { from, by }: EventOf<'taken-over'>): RunStatu
 }
 
 /** What an owner knows counts only as long as it is the owner. A call in flight stands in the status until it is counted. */
-function withWork(run: AgentRun, { fencingToken, usage, openCall, waiting, transcript }: Work): RunStatus | undefined {
+function withWork(run: AgentRun, work: Work): RunStatus | undefined {
+  const { fencingToken, usage, openCall, waiting, warnings = [], transcript } = work;
   if (run.status?.claim?.epoch !== fencingToken) return undefined;
   const { openCall: _counted, ...rest } = withWaiting(run, waiting) ?? run.status;
   return {
     ...rest,
     usage,
     ...(openCall === undefined ? {} : { openCall }),
+    ...(warnings.length === 0 ? {} : { warnings: [...warnings] }),
     ...(transcript === undefined ? {} : { transcript }),
   };
 }

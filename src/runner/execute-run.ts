@@ -22,7 +22,7 @@ import { pendingOf } from './pending.js';
 import { MAX_STORED_INPUT_BYTES, MAX_STORED_RESULT_BYTES } from './results.js';
 import { RunRefused } from './run-gateway.js';
 import type { RunGateway } from './run-gateway.js';
-import { framedMessage } from './run-context.js';
+import { framedMessage, noteOfRun } from './run-context.js';
 import { renderTermination } from './termination.js';
 import type { ToolsClient } from './tools-client.js';
 import { selectTools } from './tool-search.js';
@@ -142,13 +142,17 @@ async function work(claim: ClaimAnswer, { deps, reporter, signal }: WorkContext)
   try {
     servers = await mcpServersOf(claim, deps, signal);
     for (const text of [...(claim.warnings ?? []), ...servers.warnings]) await hooks.onWarning(text);
+    const lacks = [...(claim.lacks ?? []), ...servers.warnings];
     const own = [
       ...podTools(claim.agent.tools, { client: deps.tools, offered }),
       ...gatewayTools(claim.abilities, deps),
       // In an order of our own: servers may list theirs in another one each time.
       ...servers.tools.toSorted((a, b) => (a.name < b.name ? -1 : 1)),
     ];
-    const begun = { ...claim, opening: claim.opening ?? [framedMessage(claim)] };
+    const begun =
+      claim.opening === undefined
+        ? { ...claim, opening: [framedMessage(claim, lacks)] }
+        : { ...claim, note: noteOfRun(lacks) };
     const opening = await openConversation(begun, { tools: own, hooks, clock: deps.clock, signal });
     const messages = [...claim.history, ...opening];
     const { tools, found } = selectTools(

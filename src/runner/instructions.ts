@@ -1,6 +1,7 @@
 /** The system prompt of a run: the agent's soul, a short frame around it, and what its skills are. */
 import { TOOL_DEFINITIONS } from '../protocol/tools-socket.js';
 import type { Abilities, ClaimAnswer } from '../protocol/run.js';
+import { oneLine } from '../runtime/text.js';
 import type { EngineTool } from './engine.js';
 
 /**
@@ -40,8 +41,4 @@ function aboutSkills({ skills }: Abilities): string[] {
   if (skills.length === 0) return [];
   const list = skills.map(({ slug, description }) => `- ${slug}: ${oneLine(description)}`);
   return [`Your skills. Read one with read_skill before you do what it is for:\n${list.join('\n')}`];
-}
-
-function oneLine(text: string): string {
-  return text.replace(/\s+/g, ' ').trim();
 }

@@ -13,15 +13,16 @@ export interface OpeningContext {
   signal: AbortSignal;
 }
 
-/** The messages that follow the history; they are recorded already. An approved call belongs to the first step. */
+/** The messages that follow the history, a note of the runner last; they are recorded already. An approved call belongs to the first step. */
 export async function openConversation(
-  claim: Pick<ClaimAnswer, 'message' | 'opening' | 'approved'>,
+  claim: Pick<ClaimAnswer, 'message' | 'opening' | 'approved'> & { note?: TranscriptMessage | undefined },
   context: OpeningContext,
 ): Promise<TranscriptMessage[]> {
   const { approved } = claim;
   const messages = [
     ...(claim.opening ?? [{ role: 'user' as const, text: claim.message }]),
     ...(approved === undefined ? [] : [await execute(approved, context)]),
+    ...(claim.note === undefined ? [] : [claim.note]),
   ];
   for (const message of messages) await context.hooks.onMessage(message);
   return messages;

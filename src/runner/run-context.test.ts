@@ -1,6 +1,6 @@
 import { makeClaim } from '../../test/builders/fake-gateway.js';
 import type { Abilities, ClaimAnswer } from '../protocol/run.js';
-import { framedMessage, textWithFrame } from './run-context.js';
+import { framedMessage, noteOfRun, textWithFrame } from './run-context.js';
 
 const PAYLOAD = 'do it\n\n<trigger_payload trigger=a>\nx\n</trigger_payload>';
 const NONE: Abilities = { tools: [], untrusted: false, memories: [], skills: [] };
@@ -53,4 +53,12 @@ test('notes that the conversation holds are not told again, changed ones are', (
   // What stands in a summary was told as well.
   const summary = { role: 'user' as const, text: `${textWithFrame(before)}\n\nDone.` };
   expect(framed({ abilities, history: [summary] }).frame?.before ?? '').not.toContain('Your newest notes');
+});
+
+test('what a run has not is told in its first message, on one line each', () => {
+  const lacks = ['MCP server a is left out: no\nanswer', 'Connector b is left out.'];
+  const before = framedMessage(makeClaim({ message: 'Hello' }), lacks).frame?.before ?? '';
+  expect(before).toContain('\n- MCP server a is left out: no answer\n- Connector b is left out.\n</run_context>');
+  expect(noteOfRun(lacks)).toMatchObject({ text: '', frame: { before: before.trimEnd(), after: '' } });
+  expect([noteOfRun([]), framed({ message: 'Hello' }).frame]).toEqual([undefined, undefined]);
 });

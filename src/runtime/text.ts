@@ -18,6 +18,11 @@ export function cutMiddle(text: string, maxBytes: number): string {
   return `${decodeWhole(raw.subarray(0, half))}${mark}${decodeWhole(raw.subarray(raw.length - half))}`;
 }
 
+/** The text without line breaks and wide gaps. */
+export function oneLine(text: string): string {
+  return text.replace(/\s+/g, ' ').trim();
+}
+
 /** Decodes a part of UTF-8 without the half characters at its edges. */
 export function decodeWhole(part: Buffer): string {
   let start = 0;

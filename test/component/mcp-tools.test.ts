@@ -1029,6 +1029,16 @@ describe('runs', () => {
     expect(payload).not.toHaveProperty('note');
   });
 
+  test('get_run says why a run ended that is done, and get_run and get_session what it warned of', async () => {
+    const warnings = ['MCP server a is left out: no answer.'];
+    harness.seedRun('acme-box', 'greeter-1', { status: { ...done(), reason: 'StepLimitReached', warnings } });
+    const run = { agentId: AGENT, runId: 'greeter-1' };
+    const seen = await harness.call('get_run', run);
+    expect(seen.payload).toMatchObject({ status: 'done', reason: 'StepLimitReached', warnings });
+    const { payload } = await harness.call('get_session', { agentId: AGENT, sessionId: seen.payload['sessionId'] });
+    expect(payload['warnings']).toEqual([{ runId: 'greeter-1', text: warnings[0] }]);
+  });
+
   test('a compressed input is shown whole, a removed one as null', async () => {
     const long = 'word '.repeat(2000);
     const input = { encoding: 'gzip' as const, bytes: long.length, sha256: 'x' };

@@ -66,6 +66,12 @@ afterEach(async () => {
   await pods.close();
 });
 
+/** What the runner said before the message of a run. */
+async function told(run: string): Promise<string> {
+  const [first] = (await pods.events(run)).flatMap((event) => (event.type === 'message' ? [event.message] : []));
+  return first?.role === 'user' ? (first.frame?.before ?? '') : '';
+}
+
 async function warnings(run: string): Promise<string[]> {
   return (await pods.events(run)).flatMap((event) => (event.type === 'warning' ? [event.text] : []));
 }
@@ -318,7 +324,10 @@ describe('no connection, a warning, and the run goes on without the server', () 
     }
     const run = await pods.run('helper-1', { message: call() });
     expect(run.status?.phase).toBe('done');
-    expect(await warnings('helper-1')).toEqual([`MCP server fake is left out: MCP server fake is not asked: ${why}`]);
+    const warning = `MCP server fake is left out: MCP server fake is not asked: ${why}`;
+    expect(await warnings('helper-1')).toEqual([warning]);
+    expect(run.status?.warnings).toEqual([warning]);
+    expect(await told('helper-1')).toContain(`\n- ${warning}\n</run_context>`);
     expect(server.connections).toBe(0);
     expect(pods.gateway.logs.join('')).not.toContain(TOKEN);
   });

@@ -16,6 +16,10 @@ export const MAX_INLINE_MESSAGE_BYTES = 4 * 1024;
 /** `status.output` holds at most this many bytes; the transcript holds all of it. */
 export const MAX_STATUS_OUTPUT_BYTES = 8 * 1024;
 
+/** What `status.warnings` keeps. */
+export const MAX_RUN_WARNINGS = 8;
+export const MAX_RUN_WARNING_BYTES = 512;
+
 /** Agents that call agents: how deep, and how many children one run may have. */
 export const MAX_CALL_DEPTH = 3;
 export const MAX_CHILD_RUNS = 5;
@@ -238,6 +242,11 @@ export const AgentRunStatus = z.object({
   usageFinal: z.boolean().optional().describe('True when usage will not grow any more.'),
   output: z.string().max(MAX_STATUS_OUTPUT_BYTES).optional().describe('The last message of the agent, cut at 8 KiB.'),
   outputTruncated: z.boolean().optional().describe('True when output is cut; the transcript has all of it.'),
+  warnings: z
+    .array(z.string().max(MAX_RUN_WARNING_BYTES))
+    .max(MAX_RUN_WARNINGS)
+    .optional()
+    .describe('What was not as it should be, beside the outcome: what was left out, cut or dropped.'),
   pending: RunPending.optional(),
   finishedAt: Timestamp.optional().describe('When the run ended, whoever wrote the outcome.'),
   duration: z.string().max(24).optional().describe('From acceptance to end, for kubectl.'),

@@ -12,7 +12,7 @@ import { all } from '../common/controller-part.js';
 import type { ControllerPart } from '../common/controller-part.js';
 import { conditionEvents } from './condition-events.js';
 import type { ConditionedFacts } from './condition-events.js';
-import { LONG_WAIT_MS, endEvents, isOldWait, returnedEvent, waitingOf } from './run-events.js';
+import { LONG_WAIT_MS, endEvents, isOldWait, returnedEvent, waitingOf, warningEvents } from './run-events.js';
 import type { RunFacts } from './run-events.js';
 
 export interface EventDependencies {
@@ -48,7 +48,9 @@ export function createEventController({ caches, clock, events }: EventDependenci
             const { previous, current } = sameObject(change);
             if (previous === undefined || current === undefined || isTerminal(current)) told.forget(change.previous);
             if (current === undefined) return;
-            for (const event of endEvents({ previous, current }, clock.now())) events.record(event);
+            const seen = { previous, current };
+            const now = clock.now();
+            for (const event of [...warningEvents(seen, now), ...endEvents(seen, now)]) events.record(event);
             const waiting = waitingOf(current, clock.now());
             if (waiting === undefined) return;
             if (previous === undefined && isOldWait(waiting)) told.add(current, waiting.reason);

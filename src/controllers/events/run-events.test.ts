@@ -1,6 +1,6 @@
 import { NAMESPACE, makeRun } from '../../../test/builders/run-objects.js';
 import type { RunParts } from '../../../test/builders/run-objects.js';
-import { endEvents, isOldWait, returnedEvent, waitingOf } from './run-events.js';
+import { endEvents, isOldWait, returnedEvent, waitingOf, warningEvents } from './run-events.js';
 
 const NOW = Date.parse('2026-01-01T00:10:00.000Z');
 const ago = (seconds: number) => new Date(NOW - seconds * 1000).toISOString();
@@ -107,5 +107,35 @@ test('a run that goes back to the queue is a warning of now', () => {
     note: 'No room.',
     action: 'ReturnedToQueue',
     at: ago(0),
+  });
+});
+
+describe('what a run warns of', () => {
+  const claimed = {
+    podUid: 'p',
+    podName: 'p',
+    at: ago(30),
+    gatewayPod: 'g',
+    gatewayUid: 'g',
+    gatewayAddress: 'g',
+    epoch: 1,
+  };
+  const working = (...warnings: string[]) => makeRun('ada-1', { status: { claim: claimed, warnings } });
+  const warning = { subject, type: 'Warning', reason: 'RunWarning', action: 'Warned', at: ago(30) };
+
+  it.each([
+    ['all of it when it is seen first', undefined, working('a', 'b'), ['a\nb']],
+    ['what is new', working('a'), working('a', 'b'), ['b']],
+    ['nothing of what was told', working('a'), working('a'), []],
+    ['nothing where there is none', undefined, working(), []],
+  ])('is told: %s', (_what, previous, current, notes) => {
+    expect(warningEvents({ previous, current }, NOW)).toEqual(notes.map((note) => ({ ...warning, note })));
+  });
+
+  it('is no news for the next leader after a minute, nor once the run is deleted', () => {
+    const old = makeRun('ada-1', { status: { phase: 'done', finishedAt: ago(61), warnings: ['a'] } });
+    expect(warningEvents({ current: old }, NOW)).toEqual([]);
+    const gone = makeRun('ada-1', { metadata: { deletionTimestamp: ago(1) }, status: { warnings: ['a'] } });
+    expect(warningEvents({ previous: working(), current: gone }, NOW)).toEqual([]);
   });
 });

@@ -1,4 +1,4 @@
-/** The events of a run: it waits for long, goes back to the queue, ends in an error or is cancelled. A good run has none. */
+/** The events of a run: it waits for long, goes back to the queue, has warnings, ends in an error or is cancelled. A good run has none. */
 import { findCondition } from '../../api/conditions.js';
 import type { ControllerRun } from '../../projections/agent-run.js';
 import { isTerminal } from '../../run/status.js';
@@ -8,6 +8,9 @@ import { OLD_NEWS_MS, subjectOf } from './subject.js';
 
 /** What events need of a run. */
 export type RunFacts = Pick<ControllerRun, 'metadata' | 'status'>;
+
+/** Reason of the events that tell `status.warnings`; no run ends or waits for it. */
+const RUN_WARNING = 'RunWarning';
 
 /** A run that waits for its turn for less than this is no news. */
 export const LONG_WAIT_MS = 30_000;
@@ -28,6 +31,18 @@ export function endEvents({ previous, current }: RunChange, now: number): Object
   const type = status?.phase === 'error' ? 'Warning' : 'Normal';
   const reason = status?.reason ?? 'Ended';
   return [{ ...common(current, status?.message ?? ''), type, reason, action: 'Ended', at }];
+}
+
+/** What came to the warnings of a run since it was seen last, in one event. */
+export function warningEvents({ previous, current }: RunChange, now: number): ObjectEvent[] {
+  const { metadata, status } = current;
+  const known = previous?.status?.warnings ?? [];
+  const fresh = (status?.warnings ?? []).filter((text) => !known.includes(text));
+  if (fresh.length === 0 || metadata.deletionTimestamp !== undefined) return [];
+  // The same whoever leads then, so that it is one event.
+  const at = status?.finishedAt ?? status?.claim?.at ?? new Date(now).toISOString();
+  if (previous === undefined && now - Date.parse(at) > OLD_NEWS_MS) return [];
+  return [{ ...common(current, fresh.join('\n')), type: 'Warning', reason: RUN_WARNING, action: 'Warned', at }];
 }
 
 /** A run lost its Job before anything was executed, and waits again. */

@@ -69,6 +69,7 @@ test('the claim answers with everything the run needs, writes one status and rea
     },
     mcpServers: [],
     warnings: [],
+    lacks: [],
     limits: { stepLimit: 7, executionSeconds: 60 },
     intervals: { heartbeatSeconds: 4, reportSeconds: 5 },
   });

@@ -6,6 +6,7 @@ import { invalidStatusFields } from '../../kube/errors.js';
 import { outcomeOf, type RunOutcome } from '../../run/outcome.js';
 import { formatMicroUsd } from '../../run/usage/money.js';
 import { isTerminal } from '../../run/status.js';
+import { withWarnings } from '../../run/warnings.js';
 import type { AgentRun } from '../../api/v1alpha1/agent-run.js';
 import type { ClaimAnswer, ClaimRequest } from '../../protocol/run.js';
 import { isoNow, type Clock } from '../../runtime/clock.js';
@@ -57,9 +58,11 @@ export class Claims {
     const input = await this.#inputOf(known, identity);
     // Before the claim: a Secret that cannot be read now must not leave a claimed run behind.
     const mcp = await this.#options.mcpServers.of(input.agent);
+    const { warnings: lacks = [] } = mcp;
+    const warnings = [...input.warnings, ...lacks];
     const claimedNow =
       known.status?.claim === undefined &&
-      (await this.#takeOwnership(identity, { ...input, hasBrowser: request.hasBrowser }));
+      (await this.#takeOwnership(identity, { ...input, warnings, hasBrowser: request.hasBrowser }));
     const served = await this.#options.ownership.resolve(identity);
     if (claimedNow) this.#options.served.startLog(served);
     const run = await store.find(ref);
@@ -69,7 +72,8 @@ export class Claims {
       ...answerOf(run, input, contextWindow),
       abilities,
       ...mcp,
-      warnings: [...input.warnings, ...(mcp.warnings ?? [])],
+      warnings,
+      lacks,
     };
   }
 
@@ -89,6 +93,7 @@ export class Claims {
           provider,
           model: modelOf(input.agent, input.box),
           ...(input.untrusted ? { untrusted: true } : {}),
+          ...(input.warnings.length === 0 ? {} : { warnings: [...withWarnings([], input.warnings)] }),
           ...approvalsOf(input),
           ...budgetOf(identity),
         };

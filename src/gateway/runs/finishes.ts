@@ -3,6 +3,7 @@ import { disruptionOf, outcomeOfDisruption } from '../../run/disruption.js';
 import { reportedOutcome } from '../../run/reported-outcome.js';
 import { outcomeOf, phaseOf, type FoundOutcome, type RunOutcome } from '../../run/outcome.js';
 import { isTerminal } from '../../run/status.js';
+import { warningsIn, withWarnings } from '../../run/warnings.js';
 import {
   MAX_STATUS_OUTPUT_BYTES,
   type AgentRun,
@@ -102,6 +103,7 @@ export class RunFinisher {
     const { store, metrics } = this.#options;
     const run = store.get(served.ref);
     const log = await this.#options.served.logOf(served, run);
+    served.warnings = withWarnings(served.warnings, warningsIn(request.events));
     try {
       await log.close(withOutput(request, log, run?.status?.claim?.at ?? ''));
     } catch (error) {

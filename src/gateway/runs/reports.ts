@@ -1,5 +1,6 @@
 /** Reports and heartbeats of a run: idempotent by (run, seq); cancel rides back on the answers. */
 import { isTerminal } from '../../run/status.js';
+import { warningsIn, withWarnings } from '../../run/warnings.js';
 import type { AgentRun } from '../../api/v1alpha1/agent-run.js';
 import type { EventsAnswer, EventsRequest } from '../../protocol/run.js';
 import { SequenceConflictError } from '../../transcript/log.js';
@@ -46,6 +47,7 @@ export class Reports {
     // It may have ended while this report waited for the one before it.
     if (run !== undefined && isTerminal(run)) throw runEnded(run.status?.phase);
     const log = await this.#options.served.logOf(served, run);
+    served.warnings = withWarnings(served.warnings, warningsIn(events));
     try {
       await log.append(events);
       served.live.stored(log.ack);

@@ -38,6 +38,8 @@ export interface ServedRun {
   /** Of the ownership under which this pod serves the run: `claim.epoch`. */
   readonly fencingToken: number;
   usage: RunUsage;
+  /** What people should know of it. */
+  warnings: readonly string[];
   /** Absent until something must be stored after a restart or a take-over. */
   log?: TranscriptLog;
   /** What the run told beyond what is stored. */
@@ -105,6 +107,7 @@ export class ServedRuns {
       fencingToken: claim.epoch,
       usage,
       live: new LiveEvents(this.#liveBudget),
+      warnings: run.status?.warnings ?? [],
       heardAt: now,
       writtenAt: now,
       savedUsage,
@@ -143,13 +146,14 @@ export function tokensOf(open: Pick<CallUsage, 'inputTokens' | 'outputTokens'> |
 }
 
 /** What this pod knows of a run that it owns, and its status may not say yet. */
-export function workOf({ fencingToken, usage, call, log }: ServedRun): Work {
+export function workOf({ fencingToken, usage, call, warnings, log }: ServedRun): Work {
   const open = call?.open;
   return {
     fencingToken,
     usage,
     openCall: open === undefined ? undefined : openCallOf(open),
     waiting: call?.waiting,
+    warnings,
     transcript: log?.summary,
   };
 }

@@ -17,7 +17,7 @@ const MAX_RESULT_CHARACTERS = 2000;
 
 /** The reply to a request; the same request gives the same reply. */
 export function scriptedReply(request: ChatRequest): ScriptedReply {
-  const at = request.messages.findLastIndex(({ role }) => role === 'user');
+  const at = request.messages.findLastIndex((message) => message.role === 'user' && !isNote(textOf(message)));
   const message = request.messages[at];
   const after = request.messages.slice(at + 1);
   const tools = (request.tools ?? []).map((tool) => tool.function.name);
@@ -25,6 +25,11 @@ export function scriptedReply(request: ChatRequest): ScriptedReply {
   const step = directives.length === 0 ? { waitMs: 0, text: greeting(tools) } : currentStep(request, directives, after);
   if (step.failure !== undefined) return { waitMs: step.waitMs, result: { failure: step.failure } };
   return { waitMs: step.waitMs, result: { answer: answerOf(request, step) } };
+}
+
+/** Whether the runner said it all: nothing of it steers a script. */
+function isNote(text: string): boolean {
+  return text.startsWith('<run_context>\n') && text.endsWith('\n</run_context>');
 }
 
 function currentStep(

@@ -174,6 +174,8 @@ export async function getRun(deps: RunDeps, caller: Caller, id: string, options:
     pending: await pendingOf(deps, agent, projected),
     input: inputOf(run),
     transcript: details.transcript,
+    reason: projected.reason ?? null,
+    warnings: run.status?.warnings ?? [],
     ...(options.includeToolCalls ? { toolCalls: details.toolCalls } : {}),
     ...queueNote(deps, projected),
   };

@@ -171,11 +171,20 @@ export async function getSession(deps: ScopeDeps, caller: Caller, id: string, qu
   const agent = await findAgent(deps, caller, id);
   const { runs, archived, incomplete } = await allRuns(deps, agent, query.sessionId);
   if (runs.length === 0) throw new UserError(incomplete ? SESSION_AWAY : SESSION_NOT_FOUND);
-  const read = async (run: ApiRun) => (await messagesOf(deps, agent, run, archived.has(run.uid))).reverse();
+  const warned = new Map<string, readonly string[]>();
+  const read = async (run: ApiRun) => {
+    const found = await runOf(deps, agent, run, archived.has(run.uid));
+    if (found === undefined) return [];
+    warned.set(run.name, found.status?.warnings ?? []);
+    return (await messagesOf(deps, agent, found)).reverse();
+  };
   const { messages, more } = await readPage(runs.toReversed(), query, read);
+  const shown = [...new Set(messages.map(({ runId }) => runId))];
+  const warnings = shown.flatMap((runId) => (warned.get(runId) ?? []).map((text) => ({ runId, text })));
   return {
     ...record(query.sessionId, runs),
     messages,
+    ...(warnings.length === 0 ? {} : { warnings }),
     nextOffset: more ? query.offset + query.limit : null,
     ...(incomplete ? { note: ARCHIVE_AWAY_NOTE } : {}),
   };
@@ -190,18 +199,21 @@ async function allRuns(deps: ScopeDeps, agent: ApiAgent, sessionId: string): Pro
   return { ...merged, runs: merged.runs.sort(byAcceptance) };
 }
 
-/** The messages of one run, oldest first; none when it was removed meanwhile. */
-async function messagesOf(
+/** The whole run; undefined when it was removed meanwhile. */
+async function runOf(
   deps: ScopeDeps,
   agent: ApiAgent,
   { namespace, name, uid }: ApiRun,
   isArchived: boolean,
-): Promise<SessionMessage[]> {
+): Promise<AgentRun | undefined> {
   const live = isArchived
     ? undefined
     : await kubeCall(deps, (signal) => orUndefined(deps.api.get(AgentRuns, { namespace, name }, { signal })));
-  const run = live?.metadata.uid === uid ? live : await findArchived(deps, agent, { uid });
-  if (run === undefined) return [];
+  return live?.metadata.uid === uid ? live : await findArchived(deps, agent, { uid });
+}
+
+/** The messages of one run, oldest first. */
+async function messagesOf(deps: ScopeDeps, agent: ApiAgent, run: AgentRun): Promise<SessionMessage[]> {
   const { events } =
     run.status?.transcript?.state === 'archived'
       ? await readArchivedTranscript(deps, agent, run)
