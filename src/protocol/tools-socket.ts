@@ -7,7 +7,8 @@
  * - A server: the runner writes one `open` frame, `tools` starts the program and answers with `started`; from then on both
  *   write `message` frames, each one JSON-RPC message. `tools` ends with one `ended` frame, whether it started or not.
  *
- * Closing the connection cancels the call or ends the server, so a runner that is gone stops its tools. The side behind
+ * Closing the connection cancels the call or ends the server, so a runner that is gone stops its tools. A runner that closes
+ * its own half alone stops the call too, and still gets the result, with what there was until then. The side behind
  * `tools` is hostile: sizes, depth and number of frames are bounded before anything is parsed, and both sides check the
  * schema.
  *

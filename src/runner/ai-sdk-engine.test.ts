@@ -301,7 +301,6 @@ test('a tool that throws is an error with its message, and the loop goes on', as
 
 test.each([
   ['an unknown tool', ask('launch', { text: 'x' }), 'launch', { text: 'x' }],
-  ['an input that does not fit', ask('echo', { text: 7 }), 'echo', { text: 7 }],
   ['an input that is not JSON', ask('echo', '{"text": '), 'echo', '{"text": '],
 ])('%s is recorded as an error of duration 0, and the loop goes on', async (_name, answer, tool, input) => {
   const { outcome, told } = await run([answer, { text: 'Sorry.' }]);
@@ -310,6 +309,58 @@ test.each([
     { type: 'tool', step: 1, tool, input, isError: true, durationMs: 0, result: { error: expect.any(String) } },
   ]);
   expect(ofType(told, 'message').filter((message) => message['role'] === 'tool')).toMatchObject([{ isError: true }]);
+});
+
+test('an input that does not fit is told in one sentence, and nothing is executed', async () => {
+  const execute = () => Promise.reject(new Error('executed'));
+  const { told, requests } = await run([ask('echo', { text: 7 }), { text: 'Sorry.' }], {
+    tools: [{ ...echo, execute }],
+  });
+  const error = 'The input does not fit echo: text is 7, and must be a string.';
+  expect(ofType(told, 'tool')).toMatchObject([{ step: 1, input: { text: 7 }, isError: true, result: { error } }]);
+  expect(requests[1]?.body.messages.at(-1)).toMatchObject({ role: 'tool', content: JSON.stringify({ error }) });
+});
+
+test('a number out of its bounds is moved to the bound, and the model is told', async () => {
+  const input = z.object({ seconds: z.int().min(1).max(600) });
+  const wait: EngineTool = { ...echo, input, execute: (given) => Promise.resolve({ isError: false, result: given }) };
+  const words: EngineTool = {
+    ...wait,
+    name: 'words',
+    execute: () => Promise.resolve({ isError: false, result: {}, text: 'Waited.' }),
+  };
+  const { told, requests } = await run(
+    [ask('echo', { seconds: 900 }), ask('words', { seconds: 0 }), { text: 'Done.' }],
+    { tools: [wait, words] },
+  );
+  const note = 'seconds was 900; at most 600 is allowed, so 600 was used';
+  expect(ofType(told, 'tool')[0]).toMatchObject({ input: { seconds: 900 }, result: { seconds: 600, note } });
+  expect(requests[2]?.body.messages.at(-1)?.content).toBe(
+    'Waited.\n[seconds was 0; at least 1 is allowed, so 1 was used]',
+  );
+});
+
+test('calls of one answer with the same id are calls of their own, each with its result', async () => {
+  const calls = ['a', 'b', 'c'].map((text) => ({ id: 'same', tool: 'echo', arguments: JSON.stringify({ text }) }));
+  const { told, requests } = await run([{ calls }, { text: 'Done.' }]);
+  expect(ofType(told, 'tool').map(({ input, result }) => [input, result])).toEqual(
+    ['a', 'b', 'c'].map((text) => [{ text }, { said: text }]),
+  );
+  const sent = requests[1]?.body.messages.slice(-4) as unknown as [
+    { tool_calls: { id: string; function: { arguments: string } }[] },
+    ...{ tool_call_id: string; content: string }[],
+  ];
+  const [answer, ...results] = sent;
+  expect(answer.tool_calls.map(({ id, function: { arguments: json } }) => [id, json])).toEqual([
+    ['same', '{"text":"a"}'],
+    ['same_2', '{"text":"b"}'],
+    ['same_3', '{"text":"c"}'],
+  ]);
+  expect(results.map(({ tool_call_id: id, content }) => [id, content])).toEqual([
+    ['same', '{"said":"a"}'],
+    ['same_2', '{"said":"b"}'],
+    ['same_3', '{"said":"c"}'],
+  ]);
 });
 
 test('several calls of one step run one after another', async () => {
@@ -486,6 +537,28 @@ describe('an abort', () => {
     );
     expect(outcome).toMatchObject({ reason: 'Aborted' });
     expect(requests).toHaveLength(2);
+  });
+
+  test('keeps what a tool came to until then, and the calls after it as not executed', async () => {
+    const abort = new AbortController();
+    const slow: EngineTool = {
+      ...echo,
+      execute: () => {
+        abort.abort({ reason: 'Cancelled' });
+        return Promise.resolve({ isError: true, result: { output: 'half' } });
+      },
+    };
+    const calls = ['a', 'b'].map((text) => ({ tool: 'echo', arguments: JSON.stringify({ text }) }));
+    const { outcome, told, requests } = await run([{ calls }, { text: 'never' }], { tools: [slow] }, abort);
+    expect(outcome).toEqual({ reason: 'Aborted', message: '', output: null, steps: 1 });
+    expect(requests).toHaveLength(1);
+    const notExecuted = { error: 'Not executed: the run was stopped before.' };
+    expect(ofType(told, 'tool')).toMatchObject([{ result: { output: 'half' } }, { result: notExecuted }]);
+    expect(ofType(told, 'message')).toMatchObject([
+      { role: 'assistant', toolCalls: [{}, {}] },
+      { role: 'tool', result: '{"output":"half"}', isError: true },
+      { role: 'tool', result: JSON.stringify(notExecuted), isError: true },
+    ]);
   });
 });
 

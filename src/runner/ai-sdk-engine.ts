@@ -1,7 +1,8 @@
 /** The only file that knows the AI SDK: our {@link Engine} on `generateText`; model-provider.ts makes its models. */
-import { APICallError, generateText, jsonSchema, tool, ToolChoiceViolationError } from 'ai';
+import { APICallError, asSchema, generateText, jsonSchema, tool, ToolChoiceViolationError } from 'ai';
 import { z } from 'zod';
 import type { CallWarning, ContentPart, LanguageModelUsage, ModelMessage, ToolSet } from 'ai';
+import { fitInput } from '../protocol/fit-input.js';
 import { MODEL_NOTICE_HEADER } from '../protocol/run.js';
 import type {
   Engine,
@@ -17,8 +18,10 @@ import { messagesOfStep, toModelMessages, type Recipient } from './conversation.
 import { outcomeOf } from '../run/outcome.js';
 import type { TranscriptMessage } from '../protocol/run.js';
 import { Context, type ContextOptions } from './context.js';
+import { withOwnCallIds } from './call-ids.js';
 import { parseJson } from './gateway-client.js';
 import { languageModel, optionsFor } from './model-provider.js';
+import { failed, withNotes } from './results.js';
 import { CACHE_MARK, markedMessages } from './prompt-cache.js';
 
 // Warnings are told as events of the run; the SDK would print them into the log of the pod.
@@ -30,10 +33,11 @@ export function createAiSdkEngine(fetch: typeof globalThis.fetch): Engine {
     async run(input, hooks, signal) {
       const loop = new Loop(hooks, input);
       try {
-        await generate(input, { loop, fetch, signal });
+        await generate(input, { loop, fetch: until(signal, fetch), signal });
+        if (signal.aborted) return loop.aborted();
         return loop.outcome(input.stepLimit);
       } catch (error) {
-        if (signal.aborted) return { reason: 'Aborted', message: '', output: loop.output, steps: loop.steps };
+        if (signal.aborted) return loop.aborted();
         // The model wanted tools in the last step, in which it had none: that is the limit, and no failure of the model.
         if (ToolChoiceViolationError.isInstance(error)) {
           loop.hear(error.content.map((part) => (part.type === 'text' ? part.text : '')).join(''));
@@ -45,6 +49,17 @@ export function createAiSdkEngine(fetch: typeof globalThis.fetch): Engine {
   };
 }
 
+/**
+ * Ends calls of the model at once. The SDK itself is not told of the signal: it would drop the step under way, with what its
+ * tools came to before they were stopped.
+ */
+function until(stopped: AbortSignal, fetch: typeof globalThis.fetch): typeof globalThis.fetch {
+  return (url, init) => {
+    const { signal } = init ?? {};
+    return fetch(url, { ...init, signal: signal ? AbortSignal.any([signal, stopped]) : stopped });
+  };
+}
+
 interface GenerateContext {
   loop: Loop;
   fetch: typeof globalThis.fetch;
@@ -52,24 +67,23 @@ interface GenerateContext {
 }
 
 /** What all calls of the model have in common. */
-async function settingsOf(input: EngineInput, { fetch, signal }: Omit<GenerateContext, 'loop'>) {
+async function settingsOf(input: EngineInput, fetch: typeof globalThis.fetch) {
   const { provider, model: name, baseUrl, temperature, reasoning, maxOutputTokens } = input;
   return {
-    model: await languageModel({ provider, model: name, baseUrl, fetch }),
+    model: withOwnCallIds(await languageModel({ provider, model: name, baseUrl, fetch })),
     providerOptions: optionsFor(input.cacheKey),
     ...(temperature === undefined ? {} : { temperature }),
     ...(reasoning === undefined ? {} : { reasoning }),
     ...(maxOutputTokens === undefined ? {} : { maxOutputTokens }),
     // Trying again is the business of `fetch`, which knows the gateway.
     maxRetries: 0,
-    abortSignal: signal,
   };
 }
 
 async function generate(input: EngineInput, { loop, fetch, signal }: GenerateContext) {
   const { stepLimit } = input;
   const tools = toolSetOf(input, loop, signal);
-  const settings = await settingsOf(input, { fetch, signal });
+  const settings = await settingsOf(input, fetch);
   const conversation = {
     ...settings,
     instructions: { role: 'system' as const, content: input.instructions, providerOptions: CACHE_MARK },
@@ -91,7 +105,7 @@ async function generate(input: EngineInput, { loop, fetch, signal }: GenerateCon
       messages,
       tools,
       toolCallConcurrency: 1,
-      stopWhen: [() => loop.steps >= stepLimit, () => loop.open !== undefined],
+      stopWhen: [() => loop.steps >= stepLimit, () => loop.open !== undefined, () => signal.aborted],
       // Without tools the model closes with a message; else a run at its limit would end without a word.
       prepareStep: async ({ messages: sent }) => {
         const shorter = await context.before(sent);
@@ -108,7 +122,7 @@ async function generate(input: EngineInput, { loop, fetch, signal }: GenerateCon
   for (;;) {
     try {
       const { finalStep } = await toTheEnd();
-      const note = await loop.noteAfter(stepLimit);
+      const note = signal.aborted ? undefined : await loop.noteAfter(stepLimit);
       if (note === undefined) return;
       const said = finalStep.text === '' ? [] : finalStep.response.messages;
       messages = [...messages, ...said, ...toModelMessages([note], input)];
@@ -162,11 +176,10 @@ const SAY_SOMETHING =
 function toSdkTool(definition: EngineTool, loop: Loop, signal: AbortSignal) {
   return tool({
     description: definition.description,
-    inputSchema: definition.schema === undefined ? definition.input : jsonSchema(definition.schema),
+    // Without a check of the SDK's: see `fitInput`.
+    inputSchema: jsonSchema(() => definition.schema ?? asSchema(definition.input).jsonSchema),
     execute: (input: unknown, { toolCallId }: { toolCallId: string }) =>
-      loop.execute({ callId: toolCallId, tool: definition.name, input }, (arguments_) =>
-        definition.execute(arguments_, signal),
-      ),
+      loop.execute({ callId: toolCallId, input, definition }, signal),
     toModelOutput: ({ output }: { output: ToolResult }) => modelOutput(output),
   });
 }
@@ -201,6 +214,13 @@ interface StepEnd {
   )[];
 }
 
+interface CallInput {
+  callId: string;
+  /** What the model wrote. */
+  input: unknown;
+  definition: EngineTool;
+}
+
 interface CallOutcome {
   result: unknown;
   isError: boolean;
@@ -229,14 +249,15 @@ class Loop {
   }
 
   /** A call after one that waits is not executed: what the person says may change what the agent wants. */
-  async execute(
-    call: Omit<OpenCall, 'pause'>,
-    tool: (input: Record<string, unknown>) => Promise<ToolResult>,
-  ): Promise<ToolResult> {
+  async execute({ callId, input: given, definition }: CallInput, signal: AbortSignal): Promise<ToolResult> {
     if (this.open !== undefined) return NOT_REACHED;
-    const result = await tool(call.input as Record<string, unknown>);
-    if (result.pause !== undefined) this.open = { ...call, pause: result.pause };
-    return result;
+    if (signal.aborted) return STOPPED;
+    const fitted = fitInput(definition.input, given);
+    if ('problem' in fitted) return failed(`The input does not fit ${definition.name}: ${fitted.problem}.`);
+    const result = await definition.execute(fitted.input, signal);
+    if (result.pause !== undefined)
+      this.open = { callId, tool: definition.name, input: fitted.input, pause: result.pause };
+    return withNotes(result, fitted.notes);
   }
 
   /** The last text that is not empty is the output; what goes on after the output limit belongs to what stood before. */
@@ -362,6 +383,10 @@ class Loop {
     return text === '' ? endedBy('EmptyAnswer') : undefined;
   }
 
+  aborted(): EngineOutcome {
+    return { reason: 'Aborted', message: '', output: this.output, steps: this.steps };
+  }
+
   limited(stepLimit: number): EngineOutcome {
     const message = `The agent used all ${stepLimit} steps of its limit.`;
     return { reason: 'StepLimitReached', message, output: this.output, steps: stepLimit };
@@ -374,12 +399,10 @@ function endedBy(reason: CutShort): { reason: CutShort; message: string } {
   return { reason, message: outcomeOf(reason).message };
 }
 
-const NOT_REACHED: ToolResult = {
-  result: {
-    error: 'Not executed: an answer to the call before it is needed first. Call it again if it still makes sense.',
-  },
-  isError: true,
-};
+const NOT_REACHED = failed(
+  'Not executed: an answer to the call before it is needed first. Call it again if it still makes sense.',
+);
+const STOPPED = failed('Not executed: the run was stopped before.');
 
 /** Settings of an agent, as the SDK calls them. */
 const SETTINGS: Readonly<Record<string, string>> = {

@@ -6,7 +6,7 @@ import type { z } from 'zod';
 import type { RunReason } from '../run/reasons.js';
 import type { TranscriptMessage } from '../protocol/run.js';
 
-/** What a tool call came to. A tool that fails answers with `isError`; it throws only when the run is aborted. */
+/** What a tool call came to. A tool that fails answers with `isError`, and so it may when the run is aborted: with what there is until then. */
 export interface ToolResult {
   result: Record<string, unknown>;
   isError: boolean;

@@ -406,7 +406,7 @@ describe('a run is stopped', () => {
   });
 
   test('while a tool works: the tool is stopped too, and the last text stays', async () => {
-    const pod = await makePod({ model: [{ text: 'Wait.', ...shell('echo $$ > pid; exec sleep 63') }] });
+    const pod = await makePod({ model: [{ text: 'Wait.', ...shell('echo begun; echo $$ > pid; exec sleep 63') }] });
     await pod.startTools();
     const exit = pod.start();
     const pid = await eventually(async () =>
@@ -419,6 +419,10 @@ describe('a run is stopped', () => {
       message:
         'The pod was told to stop before the agent finished. Start a new run; a run is never repeated by itself.',
       output: 'Wait.',
+    });
+    const tool = pod.gateway.events().find((event) => event.type === 'message' && event.message.role === 'tool');
+    expect(tool).toMatchObject({
+      message: { result: '"begun\\n[The command was stopped with the run; ended by SIGTERM]"', isError: true },
     });
     await eventually(() =>
       readFile(`/proc/${pid}/stat`, 'utf8').then(

@@ -28,7 +28,12 @@ export function optionsFor(
 }
 
 /** Rejects for a provider that this runner does not know. */
-export async function languageModel({ provider, model, baseUrl, fetch }: ModelChoice): Promise<LanguageModel> {
+export async function languageModel({
+  provider,
+  model,
+  baseUrl,
+  fetch,
+}: ModelChoice): Promise<Exclude<LanguageModel, string>> {
   const settings = { baseURL: baseUrl, apiKey: KEY, fetch };
   switch (provider) {
     case 'boxwright': {

@@ -1,9 +1,10 @@
 /** How a run begins: with its message, with the answer to an open call, or by executing the call that a person approved. */
+import { fitInput } from '../protocol/fit-input.js';
 import type { ClaimAnswer, TranscriptMessage } from '../protocol/run.js';
 import type { Clock } from '../runtime/clock.js';
 import type { EngineHooks, EngineTool, ToolResult } from './engine.js';
 import { parseJson } from './gateway-client.js';
-import { failed } from './results.js';
+import { failed, withNotes } from './results.js';
 
 export interface OpeningContext {
   /** As they are, without the question for an approval. */
@@ -34,23 +35,18 @@ async function execute(
 ): Promise<TranscriptMessage> {
   const startedAt = clock.monotonic();
   const input = parseJson(json);
-  const { result, isError, text } = await call(
-    tools.find(({ name }) => name === tool),
-    input,
-    signal,
-  );
+  const definition = tools.find(({ name }) => name === tool);
+  const { result, isError, text } = await call(definition, input, signal);
   await hooks.onTool({ step: 1, tool, input, result, isError, durationMs: Math.round(clock.monotonic() - startedAt) });
   const answer = { role: 'tool' as const, callId, tool, isError };
   if (text !== undefined) return { ...answer, result: JSON.stringify(text), form: 'text' };
   return { ...answer, result: JSON.stringify(result) };
 }
 
-function call(tool: EngineTool | undefined, input: unknown, signal: AbortSignal): Promise<ToolResult> {
-  const parsed = tool?.input.safeParse(input);
-  if (tool === undefined || parsed?.success !== true) {
-    return Promise.resolve(
-      failed('The approved call cannot be executed any more: the tool is not there or has changed.'),
-    );
+async function call(tool: EngineTool | undefined, input: unknown, signal: AbortSignal): Promise<ToolResult> {
+  const fitted = tool === undefined ? undefined : fitInput(tool.input, input);
+  if (tool === undefined || fitted === undefined || 'problem' in fitted) {
+    return failed('The approved call cannot be executed any more: the tool is not there or has changed.');
   }
-  return tool.execute(input as Record<string, unknown>, signal);
+  return withNotes(await tool.execute(fitted.input, signal), fitted.notes);
 }

@@ -12,6 +12,14 @@ export function failed(error: string): ToolResult {
   return { isError: true, result: { error } };
 }
 
+/** The result with words about its call, for the model and in the record. */
+export function withNotes(result: ToolResult, notes: readonly string[]): ToolResult {
+  if (notes.length === 0) return result;
+  const note = notes.join('; ');
+  const text = result.text === undefined ? {} : { text: `${result.text}\n[${note}]` };
+  return { ...result, result: { ...result.result, note }, ...text };
+}
+
 /** The result with at most `maxBytes` of JSON, and without anything else that another side may have put beside it. */
 export function bounded({ result, isError }: Pick<ToolResult, 'result' | 'isError'>, maxBytes: number): ToolResult {
   return { isError, result: JSON.parse(cutJson(result, maxBytes)) as Record<string, unknown> };

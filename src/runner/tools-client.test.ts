@@ -22,7 +22,7 @@ afterEach(() => {
 async function peer(onConnection: (socket: Socket) => void) {
   const path = join(await temporary('socket'), 'tools.sock');
   const sockets: Socket[] = [];
-  const server = createServer((socket) => {
+  const server = createServer({ allowHalfOpen: true }, (socket) => {
     sockets.push(socket);
     socket.on('error', () => undefined);
     onConnection(socket);
@@ -127,14 +127,43 @@ test('names that mean something to JavaScript stay data', async () => {
   expect(({} as Record<string, unknown>)['isError']).toBeUndefined();
 });
 
-test('an abort closes the connection, which stops the tool', async () => {
-  const { path, sockets } = await peer(() => undefined);
+test('an abort closes its half of the connection, and what the tool came to is the result', async () => {
+  const { path, sockets } = await peer((socket) => {
+    socket.resume();
+    socket.on('end', () =>
+      socket.end(encodeFrame({ type: 'result', isError: true, result: { output: 'half', signal: 'SIGTERM' } })),
+    );
+  });
   const abort = new AbortController();
   const calling = call(path, { signal: abort.signal });
   await eventually(() => sockets.length === 1);
   abort.abort(new Error('cancelled'));
-  await expect(calling).rejects.toThrow('cancelled');
-  await closed(sockets[0]);
+  expect(await calling).toEqual({ isError: true, result: { output: 'half', signal: 'SIGTERM' } });
+});
+
+test('after an abort a peer has 4 s to answer, and one that closes at once says nothing', async () => {
+  const stopped = failure('The run was stopped, and the tool did not say what it came to.');
+  for (const isSilent of [true, false]) {
+    const clock = new FakeClock();
+    const { path, sockets } = await peer((socket) => {
+      socket.resume();
+      if (!isSilent) socket.on('end', () => socket.destroy());
+    });
+    const abort = new AbortController();
+    const calling = call(path, { signal: abort.signal, clock });
+    await eventually(() => sockets.length === 1);
+    abort.abort(new Error('cancelled'));
+    if (isSilent) await clock.advance(4000);
+    expect(await calling).toEqual(stopped);
+    await closed(sockets[0]);
+    expect(clock.pending).toBe(0);
+  }
+});
+
+test('an abort before the call begins executes nothing', async () => {
+  const { path } = await peer(() => undefined);
+  const aborted = await call(path, { signal: AbortSignal.abort() });
+  expect(aborted).toEqual(failure('The run was stopped before the tool began.'));
 });
 
 test('tools that are not there yet are waited for 10 s', async () => {

@@ -23,6 +23,8 @@ import { connectTools } from './tools-connection.js';
 export const MAX_MODEL_RESULT_BYTES = 96 * 1024;
 /** What `tools` needs beyond the time of the tool itself: to stop a command that ignores TERM, and to answer. */
 const GRACE_SECONDS = 10;
+/** What a tool that is stopped has to end its processes and to answer with what there is. */
+const STOP_SECONDS = 4;
 
 export interface ToolCall {
   tool: ToolName;
@@ -30,7 +32,10 @@ export interface ToolCall {
 }
 
 export interface ToolsClient {
-  /** Executes one call. A failure of any kind is a result with `isError`; rejects only with the reason of the signal. */
+  /**
+   * Executes one call. A failure of any kind is a result with `isError`. The signal stops the tool, whose result then has
+   * what there was until then. Never rejects.
+   */
   call(call: ToolCall, signal: AbortSignal): Promise<ToolResult>;
 }
 
@@ -47,10 +52,12 @@ export function createToolsClient(options: { socketPath: string; run: string; cl
         return failed('The input of the tool is too large; send less at a time.');
       }
       const socket = await connectTools(options, signal);
-      signal.throwIfAborted();
+      if (signal.aborted) {
+        socket?.destroy();
+        return failed('The run was stopped before the tool began.');
+      }
       if (socket === undefined) return failed('The tools container does not answer; it may be starting again.');
       const result = await exchange(socket, frame, { clock: options.clock, seconds: secondsFor(call), signal });
-      signal.throwIfAborted();
       return bounded(result, MAX_MODEL_RESULT_BYTES);
     },
   };
@@ -78,8 +85,10 @@ interface ExchangeOptions {
 function exchange(socket: Socket, frame: Buffer, { clock, seconds, signal }: ExchangeOptions): Promise<ToolResult> {
   return new Promise((resolve) => {
     const decoder = new FrameDecoder();
+    let cancelStop = () => {};
     const settle = (result: ToolResult) => {
       cancelTimer();
+      cancelStop();
       signal.removeEventListener('abort', abort);
       socket.destroy();
       resolve(result);
@@ -87,20 +96,27 @@ function exchange(socket: Socket, frame: Buffer, { clock, seconds, signal }: Exc
     const cancelTimer = clock.after(seconds * 1000, () => {
       settle(failed(`The tool gave no answer within ${seconds} seconds and was given up.`));
     });
-    const abort = () => settle(failed('The run was stopped.'));
+    const stopped = failed('The run was stopped, and the tool did not say what it came to.');
+    const abort = () => {
+      cancelStop = clock.after(STOP_SECONDS * 1000, () => settle(stopped));
+      socket.end();
+    };
     socket.on('error', () =>
       settle(failed('The tools container broke the connection; it may have run out of memory.')),
     );
     socket.on('close', () =>
-      settle(failed('The tools container ended without an answer; it may have run out of memory.')),
+      settle(
+        signal.aborted
+          ? stopped
+          : failed('The tools container ended without an answer; it may have run out of memory.'),
+      ),
     );
     socket.on('data', (chunk: Buffer) => {
       const result = decode(decoder, chunk);
       if (result !== undefined) settle(result);
     });
-    if (signal.aborted) abort();
-    else signal.addEventListener('abort', abort, { once: true });
     socket.write(frame);
+    signal.addEventListener('abort', abort, { once: true });
   });
 }
 

@@ -129,10 +129,15 @@ describe('shell', () => {
 
   test('is stopped when nobody waits any more', async () => {
     const abort = new AbortController();
-    const running = call('shell', { command: 'echo $$ > pid; sleep 62' }, { signal: abort.signal });
+    const running = call('shell', { command: 'echo begun; echo $$ > pid; sleep 62' }, { signal: abort.signal });
     const pid = await eventually(async () => Number(await readFile(join(workspace, 'pid'), 'utf8').catch(() => '')));
     abort.abort();
-    expect((await running).result).toMatchObject({ exitCode: null, signal: 'SIGTERM' });
+    expect((await running).result).toEqual({
+      exitCode: null,
+      signal: 'SIGTERM',
+      error: 'The command was stopped with the run.',
+      output: 'begun\n',
+    });
     expect(await isGone(pid)).toBe(true);
   });
 
@@ -175,7 +180,7 @@ describe('shell', () => {
   test('an input that does not fit is refused with the field', async () => {
     expect(await call('shell', { command: 'true', timeoutSeconds: 601 })).toEqual({
       isError: true,
-      result: { error: expect.stringContaining('The input does not fit the tool shell: timeoutSeconds: ') },
+      result: { error: 'The input does not fit shell: timeoutSeconds is 601, and must be at most 600.' },
     });
   });
 });

@@ -1,5 +1,5 @@
 /** Checks a call's input and hands it to its tool. A mistake of the model becomes a result that says what to do. */
-import { describeIssues } from '../../protocol/issues.js';
+import { describeMisfit } from '../../protocol/fit-input.js';
 import { TOOL_DEFINITIONS, TOOL_NAMES } from '../../protocol/tools-socket.js';
 import type { ToolInput, ToolName, ToolsCall } from '../../protocol/tools-socket.js';
 import type { Clock } from '../../runtime/clock.js';
@@ -78,7 +78,7 @@ export function createToolExecutor(services: ToolServices): ExecuteTool {
 function dispatch({ tool, input }: ToolsCall, context: ToolContext): Promise<ToolResult> {
   const checked = TOOL_DEFINITIONS[tool].input.safeParse(input);
   if (!checked.success) {
-    throw new ToolFailure(`The input does not fit the tool ${tool}: ${describeIssues(checked.error)}`);
+    throw new ToolFailure(`The input does not fit ${tool}: ${describeMisfit(checked.error, input)}.`);
   }
   const execute = TOOLS[tool] as (input: unknown, context: ToolContext) => Promise<ToolResult>;
   return execute(checked.data, context);

@@ -107,6 +107,28 @@ test('a runner that closes the connection cancels its call', async () => {
   await eventually(() => executed[0]?.signal.aborted === true);
 });
 
+test('a runner that closes its half alone stops its call, and gets what there is', async () => {
+  execute = (_call, signal) =>
+    new Promise((resolve) =>
+      signal.addEventListener('abort', () => resolve({ isError: true, result: { output: 'half' } })),
+    );
+  const abort = new AbortController();
+  const calling = createToolsClient({ socketPath: path, run: 'helper-1', clock }).call(
+    { tool: 'list', input: {} },
+    abort.signal,
+  );
+  await eventually(() => executed.length === 1);
+  abort.abort();
+  expect(await calling).toEqual({ isError: true, result: { output: 'half' } });
+});
+
+test('a peer that closes its half without a call is closed', async () => {
+  const socket = await open();
+  socket.end(frame.subarray(0, 7));
+  await closed(socket);
+  expect(executed).toEqual([]);
+});
+
 test('more than 36 connections are not served, and those that wait do not block for ever', async () => {
   const waiting = await Promise.all(Array.from({ length: 36 }, open));
   const refused = await open();

@@ -47,7 +47,7 @@ interface ServerOptions {
 export async function listenForCalls(options: ServerOptions): Promise<ToolsServer> {
   await rm(options.socketPath, { force: true });
   const open = new Map<Socket, Promise<void>>();
-  const server = createServer((socket) => {
+  const server = createServer({ allowHalfOpen: true }, (socket) => {
     const served = serve(socket, options).finally(() => open.delete(socket));
     open.set(socket, served);
   });
@@ -74,8 +74,13 @@ function listen(server: Server, path: string): Promise<void> {
 /** Never rejects: whatever a peer does ends its own connection alone. */
 async function serve(socket: Socket, { offered, execute, runServer, clock, log }: ServerOptions): Promise<void> {
   const gone = new AbortController();
+  /** Also when the peer has closed its half: it may still read. */
+  const unwanted = new AbortController();
   socket.on('error', () => gone.abort());
   socket.on('close', () => gone.abort());
+  socket.on('end', () => unwanted.abort());
+  const endWithPeer = () => socket.end();
+  socket.on('end', endWithPeer);
   const cancelTimeout = clock.after(FIRST_FRAME_MS, () => socket.destroy());
   try {
     const decoder = new FrameDecoder();
@@ -90,8 +95,9 @@ async function serve(socket: Socket, { offered, execute, runServer, clock, log }
       await answer(socket, { type: 'offer', tools: [...offered] }, gone.signal);
       return;
     }
+    socket.off('end', endWithPeer);
     const started = clock.monotonic();
-    const result = await execute(request, gone.signal);
+    const result = await execute(request, AbortSignal.any([gone.signal, unwanted.signal]));
     log.info({ tool: request.tool, isError: result.isError, ms: Math.round(clock.monotonic() - started) }, 'tool call');
     if (!gone.signal.aborted) await answer(socket, { type: 'result', ...result }, gone.signal);
   } catch (error) {

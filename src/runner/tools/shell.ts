@@ -5,6 +5,7 @@ import { SHELL_DEFAULT_SECONDS } from '../../protocol/tools-socket.js';
 import type { ToolInput } from '../../protocol/tools-socket.js';
 import type { ToolResult } from '../engine.js';
 import { runChild } from './child-process.js';
+import type { ChildEnd } from './child-process.js';
 import type { ToolContext } from './executor.js';
 import { openOutputLog, OutputCapture } from './output-capture.js';
 import { ToolFailure } from './tool-failure.js';
@@ -39,8 +40,13 @@ export async function runShell(input: ToolInput<'shell'>, context: ToolContext):
     result: {
       exitCode: end.exitCode,
       ...(end.endSignal === null ? {} : { signal: end.endSignal }),
-      ...(end.timedOut ? { error: `The command was stopped after ${seconds} seconds.` } : {}),
+      ...whyStopped(end, { seconds, signal: context.signal }),
       ...capture.finish(),
     },
   };
+}
+
+function whyStopped({ timedOut }: ChildEnd, { seconds, signal }: { seconds: number; signal: AbortSignal }) {
+  if (timedOut) return { error: `The command was stopped after ${seconds} seconds.` };
+  return signal.aborted ? { error: 'The command was stopped with the run.' } : {};
 }
