@@ -35,6 +35,12 @@ export class FakeClock implements Clock {
     return this.#timers.size;
   }
 
+  /** Advances to the next timer and no further: what it begins has taken no time when this resolves. */
+  async advanceToNext(): Promise<void> {
+    const next = Math.min(...[...this.#timers].map((timer) => timer.at));
+    if (Number.isFinite(next)) await this.advance(Math.max(0, next - this.#now));
+  }
+
   /** Moves time forward, firing timers in order and letting promises settle between them. */
   async advance(ms: number): Promise<void> {
     const end = this.#now + ms;
