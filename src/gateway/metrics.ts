@@ -3,6 +3,7 @@ import { Counter, Gauge, type Registry } from 'prom-client';
 import type { RunPhase } from '../api/v1alpha1/agent-run.js';
 import { BACKLOG_SCOPES, type BacklogScope } from '../run/start/backlog-budget.js';
 import type { SearchEngineName } from '../api/v1alpha1/box.js';
+import type { CallUsage } from '../run/usage/usage.js';
 import type { McpKind } from './mcp/server-list.js';
 
 export type ReviewResult = 'accepted' | 'rejected' | 'failed' | 'limited';
@@ -16,6 +17,8 @@ export interface GatewayMetrics {
   tookOver(): void;
   reviewed(result: ReviewResult): void;
   called(provider: string, result: CallResult): void;
+  /** A try of a model call used this; `model` is a name of the catalogue, or `other`. */
+  used(of: { provider: string; model: string }, usage: CallUsage): void;
   /** A message to an MCP server. */
   proxied(kind: McpKind, result: CallResult): void;
   /** A web_search of a run. */
@@ -39,6 +42,15 @@ export function createGatewayMetrics(registry: Registry): GatewayMetrics {
   const takeovers = counter('boxwright_gateway_takeovers_total', 'Runs taken over from another gateway pod.', []);
   const reviews = counter('boxwright_gateway_token_reviews_total', 'Tokens that were not in the cache.', ['result']);
   const calls = counter('boxwright_gateway_model_calls_total', 'Model calls of runs.', ['provider', 'result']);
+  const tokens = counter('boxwright_gateway_model_tokens_total', 'Tokens of model calls, as the runs are charged.', [
+    'provider',
+    'model',
+    'kind',
+  ]);
+  const cost = counter('boxwright_gateway_model_cost_usd_total', 'Cost of model calls with a known price, in USD.', [
+    'provider',
+    'model',
+  ]);
   const proxied = counter('boxwright_gateway_mcp_messages_total', 'Messages of runs to MCP servers.', [
     'kind',
     'result',
@@ -58,6 +70,13 @@ export function createGatewayMetrics(registry: Registry): GatewayMetrics {
     tookOver: () => takeovers.inc(),
     reviewed: (result) => reviews.inc({ result }),
     called: (provider, result) => calls.inc({ provider, result }),
+    used: (of, { inputTokens, cacheReadTokens = 0, cacheWriteTokens = 0, outputTokens, costMicroUsd = 0 }) => {
+      tokens.inc({ ...of, kind: 'input' }, Math.max(0, inputTokens - cacheReadTokens - cacheWriteTokens));
+      tokens.inc({ ...of, kind: 'cache_read' }, cacheReadTokens);
+      tokens.inc({ ...of, kind: 'cache_write' }, cacheWriteTokens);
+      tokens.inc({ ...of, kind: 'output' }, outputTokens);
+      cost.inc(of, costMicroUsd / 1_000_000);
+    },
     proxied: (kind, result) => proxied.inc({ kind, result }),
     searched: (engine, result) => searches.inc({ engine, result }),
     turnedAway: (scope) => turnedAway.inc({ scope }),

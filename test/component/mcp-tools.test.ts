@@ -1039,6 +1039,13 @@ describe('runs', () => {
     expect(payload['warnings']).toEqual([{ runId: 'greeter-1', text: warnings[0] }]);
   });
 
+  test('get_run shows how much of the input the provider had in its cache', async () => {
+    const usage = { steps: 2, inputTokens: 900, outputTokens: 5, totalTokens: 905, cacheReadTokens: 700 };
+    harness.seedRun('acme-box', 'greeter-1', { status: done({ usage }) });
+    const { payload } = await harness.call('get_run', { agentId: AGENT, runId: 'greeter-1' });
+    expect(payload).toMatchObject({ inputTokens: 900, cacheReadTokens: 700, cacheWriteTokens: 0 });
+  });
+
   test('a compressed input is shown whole, a removed one as null', async () => {
     const long = 'word '.repeat(2000);
     const input = { encoding: 'gzip' as const, bytes: long.length, sha256: 'x' };

@@ -60,6 +60,14 @@ describe.each(PROVIDER_APIS)('$provider', (one) => {
     expect(at.vendor.requests.map(({ path }) => path)).toEqual([one.path, one.path]);
     expect(usageOf(at)).toMatchObject({ steps: 2, inputTokens: 2700, outputTokens: 110, totalTokens: 2810 });
     expect(parseMicroUsd(usageOf(at)?.costUsd)).toBe(COSTS[one.provider]);
+    const metrics = await at.gateway.registry.metrics();
+    // The others' servers here say nothing of a cache.
+    const cached = ['mistral', 'boxwright'].includes(one.provider) ? 0 : 200;
+    expect(metrics).toMatch(new RegExp(`boxwright_gateway_model_tokens_total\\{.*kind="input"\\} ${2700 - cached}\n`));
+    expect(metrics).toMatch(new RegExp(`boxwright_gateway_model_tokens_total\\{.*kind="cache_read"\\} ${cached}\n`));
+    expect(metrics).toMatch(/boxwright_gateway_model_tokens_total\{.*kind="output"\} 110\n/);
+    const [, cost] = /boxwright_gateway_model_cost_usd_total\{.*\} (.*)\n/.exec(metrics) ?? [];
+    expect(Math.round(Number(cost) * 1_000_000)).toBe(COSTS[one.provider]);
   });
 
   test('absurd counts are cut for each call, and the run ends with a status that can be stored', async () => {

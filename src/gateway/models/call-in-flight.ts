@@ -7,12 +7,15 @@ import { addCall, type CallUsage } from '../../run/usage/usage.js';
 
 export class ModelCallInFlight implements CallInFlight {
   readonly #served: ServedRun;
+  readonly #charge: (usage: CallUsage) => void;
   readonly #controller = new AbortController();
   #spent: (() => CallUsage) | undefined;
   #waiting: Waiting | undefined;
 
-  constructor(served: ServedRun) {
+  /** `charge` is told what every try used, once. */
+  constructor(served: ServedRun, charge: (usage: CallUsage) => void) {
     this.#served = served;
+    this.#charge = charge;
   }
 
   /** Fires when the run ends or goes to another pod. */
@@ -42,7 +45,7 @@ export class ModelCallInFlight implements CallInFlight {
   answered(usage: CallUsage): number {
     if (this.signal.aborted) return this.#served.usage.steps;
     this.#spent = undefined;
-    this.#served.usage = addCall(this.#served.usage, usage);
+    this.#count(usage);
     return this.#served.usage.steps;
   }
 
@@ -55,7 +58,7 @@ export class ModelCallInFlight implements CallInFlight {
   lost(): void {
     const open = this.#spent?.();
     if (open === undefined) return;
-    this.#served.usage = addCall(this.#served.usage, { ...open, unanswered: true });
+    this.#count({ ...open, unanswered: true });
     this.#spent = undefined;
   }
 
@@ -69,5 +72,10 @@ export class ModelCallInFlight implements CallInFlight {
     this.lost();
     this.#waiting = undefined;
     this.#controller.abort();
+  }
+
+  #count(usage: CallUsage): void {
+    this.#served.usage = addCall(this.#served.usage, usage);
+    this.#charge(usage);
   }
 }

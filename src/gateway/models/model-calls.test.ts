@@ -167,6 +167,9 @@ test('calls are counted by provider and result', async () => {
   expect(text).toContain('{provider="boxwright",result="answered"} 1');
   expect(text).toContain('{provider="boxwright",result="failed"} 1');
   expect(text).toContain('{provider="boxwright",result="refused"} 1');
+  const used = await gateway.registry.getSingleMetricAsString('boxwright_gateway_model_tokens_total');
+  expect(used).toContain(`{provider="boxwright",model="other",kind="input"} 1`);
+  expect(used).toContain(`{provider="boxwright",model="other",kind="output"} 104`);
 });
 
 describe('with the real SDK over loopback', () => {

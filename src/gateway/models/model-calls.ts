@@ -20,6 +20,7 @@ import { noSuchProvider, type Targets } from '../providers/targets.js';
 import type { AnswerSink } from './answer-sink.js';
 import { ModelCallInFlight } from './call-in-flight.js';
 import { RunModel } from './run-model.js';
+import { findModel } from '../../models/catalog.js';
 import { callScripted } from './scripted-calls.js';
 import type { GatewayAgent } from '../../projections/agent.js';
 import type { GatewayBox } from '../../projections/box.js';
@@ -36,7 +37,7 @@ export interface ModelCallsOptions {
   targets: Pick<Targets, 'of'>;
   proxy: Pick<ModelProxy, 'call'>;
   budgets: Pick<RunBudgets, 'admit'>;
-  metrics: Pick<GatewayMetrics, 'called'>;
+  metrics: Pick<GatewayMetrics, 'called' | 'used'>;
 }
 
 export interface ModelCall {
@@ -71,7 +72,11 @@ export class ModelCalls {
       // A run has one provider; which words may follow the slash is decided here, before they are counted.
       if (run.status?.provider !== call.provider) throw noSuchProvider(box, call.provider);
       this.#expectStep(served, run);
-      await inFlight(served, (flight) => this.#answer({ call, served, run, box, flight, sink, result }));
+      const model = labelOf(call.provider, run.status.model);
+      const flight = new ModelCallInFlight(served, (usage) =>
+        this.#options.metrics.used({ provider: call.provider, model }, usage),
+      );
+      await inFlight(served, flight, () => this.#answer({ call, served, run, box, flight, sink, result }));
     } catch (error) {
       // Cut, but not because of the run: another pod took it over, and there the call may be tried again.
       const cut = error instanceof GatewayError && error.type === 'RunEnded';
@@ -125,18 +130,22 @@ function wishesOf(agent: GatewayAgent | undefined): NonNullable<ModelProxyCall['
   return { maxOutputTokens, thinks: reasoning === 'medium' || reasoning === 'high' };
 }
 
+/** Names that people choose are no labels of metrics: there may be any number of them. */
+function labelOf(provider: string, model: string | undefined): string {
+  return findModel(provider, model ?? '')?.model ?? 'other';
+}
+
 /** One call of a run at a time. */
-async function inFlight(served: ServedRun, work: (flight: ModelCallInFlight) => Promise<void>): Promise<void> {
+async function inFlight(served: ServedRun, flight: ModelCallInFlight, work: () => Promise<void>): Promise<void> {
   if (served.call !== undefined) {
     throw new GatewayError(429, 'a model call of this run is in flight', {
       type: 'CallInFlight',
       retryAfterSeconds: 1,
     });
   }
-  const flight = new ModelCallInFlight(served);
   served.call = flight;
   try {
-    await work(flight);
+    await work();
   } finally {
     delete served.call;
   }

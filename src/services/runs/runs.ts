@@ -173,6 +173,9 @@ export async function getRun(deps: RunDeps, caller: Caller, id: string, options:
     output: details.output,
     pending: await pendingOf(deps, agent, projected),
     input: inputOf(run),
+    // Of the input tokens: what the provider read from its prompt cache, and what it put there.
+    cacheReadTokens: run.status?.usage?.cacheReadTokens ?? 0,
+    cacheWriteTokens: run.status?.usage?.cacheWriteTokens ?? 0,
     transcript: details.transcript,
     reason: projected.reason ?? null,
     warnings: run.status?.warnings ?? [],

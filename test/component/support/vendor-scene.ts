@@ -197,7 +197,7 @@ export async function letWaitsPass<T>(at: Scene, until: Promise<T>): Promise<T> 
   watched.catch(() => undefined);
   while (!state.settled) {
     const call = at.gateway.gateway.served.list()[0]?.call;
-    if (call?.waiting !== undefined && call.open === undefined) await at.world.clock.advance(1_000);
+    if (call?.waiting !== undefined && call.open === undefined) await at.world.clock.advanceToNext();
     await new Promise((resolve) => setImmediate(resolve));
   }
   return watched;
