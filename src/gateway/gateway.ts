@@ -128,11 +128,11 @@ export function createGateway(deps: GatewayDeps): Gateway {
 
 /** What working runs do now, for API pods. */
 function createFeed(
-  { releaseNamespace, clock, caches: { apis } }: GatewayDeps,
+  { releaseNamespace, clock, isDraining, caches: { apis } }: GatewayDeps,
   { reviews, served }: { reviews: TokenReviewer; served: ServedRuns },
 ): Pick<GatewayHandlerOptions, 'apiAuthenticator' | 'feed'> {
   const apiAuthenticator = new ApiAuthenticator({ namespace: releaseNamespace, clock, reviews, apis });
-  return { apiAuthenticator, feed: new RunFeed(served) };
+  return { apiAuthenticator, feed: new RunFeed({ served, clock, isDraining }) };
 }
 
 /** Live runs, with those that this pod has started and its cache does not show yet. */

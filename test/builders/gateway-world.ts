@@ -28,12 +28,13 @@ import {
   type ModelSettings,
 } from '../../src/gateway/providers/model-access.js';
 import { BodyBudget } from '../../src/net/body-budget.js';
+import { EventStream } from '../../src/net/event-stream.js';
 import type { WebClient } from '../../src/net/web-client.js';
 import { Jobs, Pods, TokenReviews, type TokenReview } from '../../src/kube/core-types.js';
 import type { CallOptions } from '../../src/kube/types.js';
 import { createLogger } from '../../src/observability/logger.js';
 import { createHttpMetrics } from '../../src/observability/metrics.js';
-import { feedPath } from '../../src/protocol/feed.js';
+import { FeedMessage, feedPath } from '../../src/protocol/feed.js';
 import { runPath } from '../../src/protocol/run.js';
 import { Registry } from 'prom-client';
 import { FakeClock } from './fake-clock.js';
@@ -104,6 +105,16 @@ export interface GatewayPod {
   /** Lines of its log, as they leave the process. */
   logs: string[];
   drain(): void;
+}
+
+export interface Followed {
+  /** Resolves when the stream has ended. */
+  done: Promise<void>;
+  /** What came since the last call. */
+  messages(): FeedMessage[];
+  /** The same as it stands in the body. */
+  raw(): string;
+  leave(): void;
 }
 
 export interface RunPod {
@@ -299,6 +310,28 @@ export class GatewayWorld {
     return this.send(on, { method: 'GET', url, ...(token === undefined ? {} : { token }) });
   }
 
+  /** Follows a run as an API pod: what came so far, and how to leave. */
+  follow(on: GatewayPod, run: string, token: string, after = 0): Followed {
+    const request = Object.assign(Readable.from([]), {
+      method: 'GET',
+      url: `${feedPath(NAMESPACE, run)}?after=${after}`,
+      headers: { authorization: `Bearer ${token}`, accept: 'text/event-stream' },
+      socket: {},
+    });
+    const response = new MemoryResponse();
+    const done = on.gateway.handler.handle(
+      request as unknown as IncomingMessage,
+      response as unknown as ServerResponse,
+    );
+    const reader = new EventStream(1024 * 1024);
+    return {
+      done,
+      leave: () => response.destroy(),
+      raw: () => response.take(),
+      messages: () => reader.read(Buffer.from(response.take())).map(({ data }) => FeedMessage.parse(JSON.parse(data))),
+    };
+  }
+
   /** A token of that pod; with options one that is wrong in some way. */
   token(pod: Omit<RunPod, 'token'>, options: TokenOptions = {}): string {
     const account = options.serviceAccount ?? RUNNER_SERVICE_ACCOUNT;
@@ -410,6 +443,13 @@ class MemoryResponse extends EventEmitter {
 
   destroy(): void {
     this.emit('close');
+  }
+
+  /** What was written since the last call. */
+  take(): string {
+    const text = this.#text;
+    this.#text = '';
+    return text;
   }
 
   reply(): Reply {

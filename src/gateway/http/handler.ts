@@ -7,6 +7,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { z } from 'zod';
 import { KubeApiError, KubeConnectionError } from '../../kube/errors.js';
 import type { Logger } from '../../observability/logger.js';
+import { mediaTypeOf } from '../../net/media-type.js';
 import type { BodyBudget } from '../../net/body-budget.js';
 import type { HttpMetrics } from '../../observability/metrics.js';
 import { MAX_MCP_ANSWER_DEPTH, MAX_MCP_MESSAGE_BYTES } from '../../protocol/mcp.js';
@@ -42,7 +43,7 @@ export interface GatewayHandlerOptions {
   authenticator: Pick<RunAuthenticator, 'authenticate'>;
   /** Of the feed, which is for API pods alone. */
   apiAuthenticator: Pick<ApiAuthenticator, 'authenticate'>;
-  feed: Pick<RunFeed, 'read'>;
+  feed: Pick<RunFeed, 'read' | 'follow'>;
   claims: Pick<Claims, 'claim'>;
   reports: Pick<Reports, 'report'>;
   tools: Pick<GatewayTools, 'call'>;
@@ -93,11 +94,7 @@ export class GatewayHandler {
     if (!allowed.includes(request.method ?? '')) {
       throw new GatewayError(405, `use ${allowed.join(' or ')}`, { type: 'MethodNotAllowed' });
     }
-    if (route.kind === 'feed') {
-      await this.#options.apiAuthenticator.authenticate(request.headers.authorization);
-      const { namespace, run, after } = route;
-      return sendJson(response, 200, this.#options.feed.read({ namespace, name: run }, after));
-    }
+    if (route.kind === 'feed') return this.#feedCall(route, request, response);
     const identity = await this.#options.authenticator.authenticate(tokenOf(route, request.headers));
     if (route.kind === 'run') return sendJson(response, 200, await this.#runCall(route, identity, request));
     const gone = new AbortController();
@@ -110,6 +107,23 @@ export class GatewayHandler {
     });
     const call = { identity, provider: route.provider, path: route.path, body, signal: gone.signal };
     await this.#options.models.call(call, sinkOf(response, gone.signal));
+    response.end();
+  }
+
+  async #feedCall(
+    { namespace, run, after }: Extract<Route, { kind: 'feed' }>,
+    request: IncomingMessage,
+    response: ServerResponse,
+  ): Promise<void> {
+    const { apiAuthenticator, feed } = this.#options;
+    await apiAuthenticator.authenticate(request.headers.authorization);
+    const ref = { namespace, name: run };
+    if (mediaTypeOf(request.headers.accept ?? '') !== 'text/event-stream') {
+      return sendJson(response, 200, feed.read(ref, after));
+    }
+    const gone = new AbortController();
+    response.once('close', () => gone.abort());
+    await feed.follow(ref, after, sinkOf(response, gone.signal), gone.signal);
     response.end();
   }
 

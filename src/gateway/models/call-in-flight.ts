@@ -2,7 +2,7 @@
  * One model call of a served run, with all its tries. What a try has used so far stands open until it is known; each is counted
  * exactly once.
  */
-import type { CallInFlight, ServedRun, Waiting } from '../runs/served-runs.js';
+import type { CallInFlight, Said, ServedRun, Waiting } from '../runs/served-runs.js';
 import { addCall, type CallUsage } from '../../run/usage/usage.js';
 
 export class ModelCallInFlight implements CallInFlight {
@@ -11,6 +11,7 @@ export class ModelCallInFlight implements CallInFlight {
   readonly #controller = new AbortController();
   #spent: (() => CallUsage) | undefined;
   #waiting: Waiting | undefined;
+  #answer: Said = { said: '' };
 
   /** `charge` is told what every try used, once. */
   constructor(served: ServedRun, charge: (usage: CallUsage) => void) {
@@ -36,9 +37,14 @@ export class ModelCallInFlight implements CallInFlight {
     this.#spent = spent;
   }
 
-  /** The provider answers: nothing is waited for any more. */
-  works(): void {
+  get answer(): Said {
+    return this.#answer;
+  }
+
+  /** The provider answers, which can be followed: nothing is waited for any more. */
+  works(answer: Said): void {
     this.#waiting = undefined;
+    this.#answer = answer;
   }
 
   /** The answer is there, and says what was used; a call that was cut is charged already. Returns the steps of the run so far. */

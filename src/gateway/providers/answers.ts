@@ -33,6 +33,8 @@ export interface AnswerProgress {
   hasBegun: boolean;
   counts: TokenCounts | undefined;
   writtenTokens: number;
+  /** What the model has said to whoever reads it; empty for an answer that comes whole. */
+  said: string;
 }
 
 export interface AnswerOptions {
@@ -91,7 +93,7 @@ async function readStream(response: ProviderResponse, options: AnswerOptions): P
 /** Servers that do not stream answer whole, whatever they are asked. */
 async function readWhole(response: ProviderResponse, options: AnswerOptions): Promise<ModelAnswer> {
   const { dialect, provider, budget } = options;
-  const progress: AnswerProgress = { hasBegun: false, counts: undefined, writtenTokens: 0 };
+  const progress: AnswerProgress = { hasBegun: false, counts: undefined, writtenTokens: 0, said: '' };
   options.follow(progress);
   const isJson = mediaTypeOf(response.contentType) === 'application/json';
   const text = await readText(response.body, MAX_ANSWER_BYTES, budget).catch(() => {

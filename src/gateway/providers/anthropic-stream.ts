@@ -54,6 +54,7 @@ export class MessageStream extends StreamReader {
       // Nobody pays for a signature.
       if (field === 'signature') this.kept(textIn(delta[field]));
       else this.wrote(delta[field]);
+      if (field === 'text') this.says(delta[field]);
     }
   }
 

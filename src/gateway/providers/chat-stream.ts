@@ -59,6 +59,7 @@ export class ChatStream extends StreamReader {
         if (!Object.hasOwn(this.#message, field)) this.kept(field);
         this.#message[field] = joined(this.#message[field], value);
         this.#measure(value);
+        if (field === 'content') for (const part of partsOf(value)) this.says(objectIn(part)['text']);
       }
     }
     if (!Array.isArray(calls)) return;

@@ -37,6 +37,7 @@ export class GenerateStream extends StreamReader {
     if (!Array.isArray(parts)) return;
     for (const part of parts.map(objectIn)) {
       this.wrote(part['text']);
+      if (part['thought'] !== true) this.says(part['text']);
       if (part['functionCall'] !== undefined) this.wrote(JSON.stringify(part['functionCall']));
       const last = this.#parts.at(-1);
       if (last !== undefined && isMore(last, part)) last['text'] = textIn(last['text']) + textIn(part['text']);

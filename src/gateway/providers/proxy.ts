@@ -151,10 +151,10 @@ export class ModelProxy {
     const { target, inFlight } = call;
     const { estimates } = call.known;
     const { measured } = asked;
-    let progress: AnswerProgress = { hasBegun: false, counts: undefined, writtenTokens: 0 };
+    let progress: AnswerProgress = { hasBegun: false, counts: undefined, writtenTokens: 0, said: '' };
     const follow = (followed: AnswerProgress) => {
       progress = followed;
-      inFlight.works();
+      inFlight.works(followed);
     };
     signal.throwIfAborted();
     // A provider that says nothing at all is asked once more, in the middle of the time for the call.

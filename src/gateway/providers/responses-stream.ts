@@ -22,6 +22,7 @@ export class ResponseStream extends StreamReader {
     const type = textIn(event['type']);
     if (type.startsWith('response.')) this.hasBegun = true;
     if (type.endsWith('.delta')) this.wrote(event['delta']);
+    if (type === 'response.output_text.delta') this.says(event['delta']);
     if (type === 'response.output_item.done') {
       this.kept(event['item']);
       this.#items.set(event['output_index'], event['item']);

@@ -105,6 +105,59 @@ test('Google: pieces of a text are one, thoughts and signed parts stay apart', (
   });
 });
 
+const chunkOf = (delta: object) => ({ choices: [{ index: 0, delta }] });
+const partsOf = (parts: object[]) => ({ candidates: [{ content: { role: 'model', parts } }] });
+const blockOf = (delta: object) => ({ type: 'content_block_delta', index: 0, delta });
+
+test.each<[string, Dialect, StreamEvent[]]>([
+  [
+    'Anthropic',
+    anthropicMessages,
+    [
+      { type: 'content_block_start', index: 0, content_block: { type: 'text', text: '' } },
+      blockOf({ type: 'thinking_delta', thinking: 'Hm.' }),
+      blockOf({ type: 'text_delta', text: 'It ' }),
+      blockOf({ type: 'text_delta', text: 'is.' }),
+      blockOf({ type: 'input_json_delta', partial_json: '{}' }),
+    ],
+  ],
+  [
+    'chat completions',
+    chatCompletions,
+    [chunkOf({ reasoning_content: 'Hm.' }), chunkOf({ content: 'It ' }), chunkOf({ content: 'is.' })],
+  ],
+  [
+    'Mistral',
+    chatCompletions,
+    [
+      chunkOf({ content: [{ type: 'thinking', thinking: [{ type: 'text', text: 'Hm.' }] }] }),
+      chunkOf({ content: [{ type: 'text', text: 'It ' }] }),
+      chunkOf({ content: 'is.' }),
+    ],
+  ],
+  ['Google', googleGenerate, [partsOf([{ text: 'Hm.', thought: true }]), partsOf([{ text: 'It ' }, { text: 'is.' }])]],
+  [
+    'OpenAI',
+    openaiResponses,
+    [
+      { type: 'response.reasoning_summary_text.delta', delta: 'Hm.' },
+      { type: 'response.output_text.delta', delta: 'It ' },
+      { type: 'response.output_text.delta', delta: 'is.' },
+      { type: 'response.function_call_arguments.delta', delta: '{}' },
+    ],
+  ],
+])('%s: what the model says to people is known while it comes, and nothing else of it', (_name, dialect, events) => {
+  expect(read(dialect, events).said).toBe('It is.');
+});
+
+test('of a long text the beginning is shown while it comes', () => {
+  const reader = read(
+    chatCompletions,
+    Array.from({ length: 20 }, () => chunkOf({ content: 'x'.repeat(10_000) })),
+  );
+  expect([reader.said.length, reader.characters > 200_000]).toEqual([65_536, true]);
+});
+
 test.each([
   [{ type: 'response.failed', response: { error: { code: 'server_error', message: 'Oops' } } }, true],
   [{ type: 'response.failed', response: { error: { code: 'invalid_prompt', message: 'Oops' } } }, false],

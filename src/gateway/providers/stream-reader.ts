@@ -14,8 +14,12 @@ export interface StreamFailure {
   again: boolean;
 }
 
+/** Of what is shown while it is written, in UTF-16 units: all of it comes when the answer is whole. */
+const MAX_SAID = 64 * 1024;
+
 export abstract class StreamReader {
   readonly #written = new TokenMeter();
+  #said = '';
   #kept = 0;
   /** What the provider has counted so far. */
   counts: TokenCounts | undefined;
@@ -39,6 +43,11 @@ export abstract class StreamReader {
     return this.#written.characters === 0 ? 0 : this.#written.tokens;
   }
 
+  /** What the model has said so far to whoever reads it: no thoughts, no calls; of a long text its beginning. */
+  get said(): string {
+    return this.#said;
+  }
+
   /** What is held of the answer so far, in UTF-16 units. */
   get characters(): number {
     return this.#written.characters + this.#kept;
@@ -55,6 +64,12 @@ export abstract class StreamReader {
   /** The model wrote this; anything but a text is passed over. */
   protected wrote(text: unknown): void {
     if (typeof text === 'string') this.#written.add(text);
+  }
+
+  /** The model wrote this for people to read; it is not counted here. */
+  protected says(text: unknown): void {
+    const room = MAX_SAID - this.#said.length;
+    if (room > 0) this.#said += textIn(text).slice(0, room);
   }
 
   /** This is held until the answer is whole, beside what the model wrote. */

@@ -59,6 +59,7 @@ export class RunFinisher {
       const ended = endedFor(await this.#options.store.find(ref), identity);
       if (ended !== undefined) return ended;
       served.call?.abort();
+      served.live.tell(request.events);
       await this.#closeLog(served, request);
       const outcome = await this.#explained(identity, reportedOutcome(request.outcome) ?? UNKNOWN);
       const { output } = request.outcome;

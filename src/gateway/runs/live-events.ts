@@ -18,6 +18,14 @@ export class LiveBudget {
   constructor(readonly maxBytes = MAX_BYTES_OF_ALL) {}
 }
 
+/** Somebody who follows a run. */
+export interface LiveListener {
+  /** What happened, once each and in order; its size in JSON. */
+  told(event: RunEvent, bytes: number): void;
+  /** This pod serves the run no more. */
+  ended(): void;
+}
+
 interface Told {
   event: RunEvent;
   bytes: number;
@@ -31,6 +39,7 @@ export class LiveEvents {
   /** Highest sequence that had to make room. */
   #dropped = 0;
   #stored = 0;
+  readonly #listeners = new Set<LiveListener>();
 
   constructor(budget: LiveBudget) {
     this.#budget = budget;
@@ -47,6 +56,7 @@ export class LiveEvents {
       if (event.seq <= this.last) continue;
       this.#last = event.seq;
       const bytes = Buffer.byteLength(JSON.stringify(event));
+      for (const listener of this.#listeners) listener.told(event, bytes);
       this.#told.push({ event, bytes });
       this.#hold(bytes);
       while (this.#isOver()) this.#dropped = this.#drop();
@@ -65,9 +75,16 @@ export class LiveEvents {
     return { events, incomplete: this.#dropped > Math.max(seq, this.#stored) };
   }
 
+  /** Tells what happens from now on; returns how to stop. */
+  follow(listener: LiveListener): () => void {
+    this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
+  }
+
   /** The run is not served here any more. */
   clear(): void {
     while (this.#told.length > 0) this.#drop();
+    for (const listener of this.#listeners) listener.ended();
   }
 
   /** Removes the oldest; its sequence. */

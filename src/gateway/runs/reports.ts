@@ -49,6 +49,8 @@ export class Reports {
     const log = await this.#options.served.logOf(served, run);
     served.warnings = withWarnings(served.warnings, warningsIn(events));
     try {
+      // Whoever follows the run is told everything, also what is stored before it was told.
+      served.live.tell(events);
       await log.append(events);
       served.live.stored(log.ack);
     } catch (error) {

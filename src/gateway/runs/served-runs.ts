@@ -14,6 +14,12 @@ import type { RunModel } from '../models/run-model.js';
 import { LiveBudget, LiveEvents } from './live-events.js';
 import { openCallOf, usageWithOpenCall } from '../../run/usage/open-call.js';
 
+/** An answer of a model while it comes; another try has another one. */
+export interface Said {
+  /** What it said until now to whoever reads it. */
+  readonly said: string;
+}
+
 /** A model call that is not answered yet. */
 export interface CallInFlight {
   /** Cuts it; what it may have used is charged at once. */
@@ -22,6 +28,7 @@ export interface CallInFlight {
   readonly open: CallUsage | undefined;
   /** Set while it waits to be tried again. */
   readonly waiting?: Waiting | undefined;
+  readonly answer?: Said | undefined;
 }
 
 /** Why a model call is not at work. */
