@@ -43,6 +43,17 @@ const Ref = z
   .regex(/^(f\d{1,4})?e\d{1,7}$/)
   .describe('Ref of the thing in the latest snapshot, for example e12.');
 
+/** One replacement of `edit`. */
+const Edit = z.object({
+  oldText: z
+    .string()
+    .min(1)
+    .max(MAX_FRAME_BYTES)
+    .describe('Text to replace, exactly as in the file, without line numbers.'),
+  newText: z.string().max(MAX_FRAME_BYTES).describe('Text to put in its place.'),
+  replaceAll: z.boolean().optional().describe('True replaces every occurrence.'),
+});
+
 /**
  * The tools, with what a model is told about each. The input schema is checked by the runner (through the model's SDK)
  * and again in `tools`.
@@ -83,12 +94,14 @@ export const TOOL_DEFINITIONS = {
   },
   edit: {
     family: 'files',
-    description: 'Replaces an exact piece of text in a file of the workspace. The text must occur exactly once.',
+    description:
+      'Replaces an exact piece of text in a file of the workspace. The text must occur exactly once. With `edits` in the place of oldText and newText it makes several replacements, one after the other, all or none.',
     input: z.object({
       path: Path.describe('File, relative to the workspace.'),
-      oldText: z.string().min(1).max(MAX_FRAME_BYTES).describe('Text to replace, exactly as in the file.'),
-      newText: z.string().max(MAX_FRAME_BYTES).describe('Text to put in its place.'),
-      replaceAll: z.boolean().optional().describe('True replaces every occurrence.'),
+      oldText: Edit.shape.oldText.optional(),
+      newText: Edit.shape.newText.optional(),
+      replaceAll: Edit.shape.replaceAll,
+      edits: z.array(Edit).max(100).optional().describe('Several replacements.'),
     }),
   },
   list: {

@@ -5,11 +5,12 @@ const textOf = (result: Record<string, unknown>, isError = false) => withText({ 
 test('a result that is text is read as it is, also when it was cut', () => {
   expect(textOf({ text: '1\ta' })).toBe('1\ta');
   expect(textOf({ text: '1\ta', truncated: true, bytes: 9 })).toBe('1\ta');
+  expect(textOf({ error: 'There is no such file or directory.' }, true)).toBe('There is no such file or directory.');
 });
 
 test('other results stay JSON', () => {
   expect(textOf({ url: 'https://example.com', text: 'a' })).toBeUndefined();
-  expect(textOf({ error: 'There is no such file or directory.' }, true)).toBeUndefined();
+  expect(textOf({ text: 'a', error: 'b' })).toBeUndefined();
   expect(textOf({ output: 'of something else' })).toBeUndefined();
   expect(textOf({ text: { not: 'a text' } })).toBeUndefined();
 });

@@ -4,18 +4,18 @@
  */
 import type { ToolResult } from './engine.js';
 
-/** Beside `text` only what cutting adds. */
-const CUT_MARKS = ['text', 'truncated', 'bytes'];
+/** What cutting adds. */
+const CUT_MARKS = ['truncated', 'bytes'];
 
 /** The result with its text; one that has none stays JSON to the model. */
 export function withText(result: ToolResult): ToolResult {
-  const text = fileText(result.result) ?? commandText(result.result);
+  const text = plainText(result.result) ?? commandText(result.result);
   return text === undefined ? result : { ...result, text };
 }
 
-function fileText(result: Record<string, unknown>): string | undefined {
-  const { text } = result;
-  return typeof text === 'string' && Object.keys(result).every((key) => CUT_MARKS.includes(key)) ? text : undefined;
+function plainText({ text, error, ...rest }: Record<string, unknown>): string | undefined {
+  const only = text === undefined ? error : error === undefined ? text : undefined;
+  return typeof only === 'string' && Object.keys(rest).every((key) => CUT_MARKS.includes(key)) ? only : undefined;
 }
 
 /** The output, and behind it in brackets how the command ended. */

@@ -211,6 +211,38 @@ describe('files', () => {
     expect(await readFile(join(workspace, 'f'), 'utf8')).toBe('2 2');
   });
 
+  test('several edits are made one after the other, all or none', async () => {
+    await writeFile(join(workspace, 'f'), 'one\ntwo\nthree\n');
+    const edits = [
+      { oldText: 'one', newText: '1' },
+      { oldText: '1\ntwo', newText: '1\n2' },
+    ];
+    const third = { oldText: 'a three', newText: '3' };
+    expect((await call('edit', { path: 'f', edits: [...edits, third] })).result['error']).toBe(
+      'Edit 3 of 3: oldText does not occur in the file. The nearest place is line 3 (- as given, + as in the file):\n- a three\n+ three\nNothing was changed.',
+    );
+    expect(await readFile(join(workspace, 'f'), 'utf8')).toBe('one\ntwo\nthree\n');
+    expect((await call('edit', { path: 'f', edits })).result).toEqual({ text: 'Replaced 2 occurrences in f.' });
+    expect(await readFile(join(workspace, 'f'), 'utf8')).toBe('1\n2\nthree\n');
+  });
+
+  test('an edit needs one of its two forms', async () => {
+    await writeFile(join(workspace, 'f'), 'one');
+    const edits = [{ oldText: 'one', newText: '1' }];
+    expect((await call('edit', { path: 'f', oldText: 'one', newText: '1', edits })).result['error']).toBe(
+      'Give either oldText and newText, or edits.',
+    );
+    for (const input of [{}, { oldText: 'one' }, { edits: [] }]) {
+      expect((await call('edit', { path: 'f', ...input })).result['error']).toMatch(/^oldText and newText are needed/);
+    }
+  });
+
+  test('line ends of two characters stay, also where a model writes one', async () => {
+    await writeFile(join(workspace, 'f'), 'one\r\ntwo\r\nthree\r\n');
+    await call('edit', { path: 'f', oldText: 'one\ntwo', newText: '1\n2' });
+    expect(await readFile(join(workspace, 'f'), 'utf8')).toBe('1\r\n2\r\nthree\r\n');
+  });
+
   test('a replacement that would blow the file up is refused', async () => {
     await writeFile(join(workspace, 'f'), 'x'.repeat(10_000));
     const edit = { path: 'f', oldText: 'x', newText: 'y'.repeat(1000), replaceAll: true };

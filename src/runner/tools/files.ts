@@ -1,4 +1,4 @@
-/** The tools `read`, `write`, `edit` and `list`: text files of the workspace. */
+/** The tools `read`, `write` and `list`: text files of the workspace. */
 import { constants } from 'node:fs';
 import type { Stats } from 'node:fs';
 import { lstat, mkdir, open, opendir, stat } from 'node:fs/promises';
@@ -16,7 +16,6 @@ const MAX_READ_BYTES = 50 * 1024;
 const MAX_LINE_BYTES = 4 * 1024;
 /** How much of a file is searched for the line to begin with. */
 const MAX_SCANNED_BYTES = 256 * 1024 * 1024;
-const MAX_EDIT_BYTES = 5 * 1024 * 1024;
 const MAX_ENTRIES = 1000;
 
 type Context = Pick<ToolContext, 'workspace' | 'signal'>;
@@ -25,7 +24,7 @@ interface Result extends Record<string, unknown> {
 }
 
 /** Opens what must be a regular file: a link in the last part or a pipe of the agent's making is refused, not followed or waited for. */
-async function openRegular(path: string, flags: number): Promise<FileHandle> {
+export async function openRegular(path: string, flags: number): Promise<FileHandle> {
   const handle = await open(path, flags | constants.O_NOFOLLOW | constants.O_NONBLOCK, 0o644).catch(
     (error: unknown) => {
       const { code } = error as NodeJS.ErrnoException;
@@ -120,7 +119,8 @@ export async function writeTextFile(input: ToolInput<'write'>, context: Context)
   return { text: `Wrote ${bytes} to ${await displayPath(context.workspace, path)}.` };
 }
 
-async function overwrite(path: string, content: string): Promise<void> {
+/** Puts a text in the place of what a file holds. */
+export async function overwrite(path: string, content: string): Promise<void> {
   const handle = await openRegular(path, constants.O_WRONLY | constants.O_CREAT);
   try {
     await handle.truncate(0);
@@ -128,44 +128,6 @@ async function overwrite(path: string, content: string): Promise<void> {
   } finally {
     await handle.close();
   }
-}
-
-/** Replaces text that occurs exactly once, or everywhere. */
-export async function editFile(input: ToolInput<'edit'>, context: Context): Promise<Result> {
-  const path = await resolveInWorkspace(context.workspace, input.path);
-  const before = await readForEdit(path);
-  const found = before.split(input.oldText).length - 1;
-  if (found === 0)
-    throw new ToolFailure('oldText does not occur in the file; read it again and copy the text exactly.');
-  if (found > 1 && input.replaceAll !== true) {
-    throw new ToolFailure(`oldText occurs ${found} times; give more of the text around it, or set replaceAll.`);
-  }
-  if (before.length + found * (input.newText.length - input.oldText.length) > MAX_EDIT_BYTES) throw tooLarge();
-  await overwrite(path, before.split(input.oldText).join(input.newText));
-  return { text: `Replaced ${count(found, 'occurrence')} in ${await displayPath(context.workspace, path)}.` };
-}
-
-async function readForEdit(path: string): Promise<string> {
-  const handle = await openRegular(path, constants.O_RDONLY);
-  try {
-    if ((await handle.stat()).size > MAX_EDIT_BYTES) throw tooLarge();
-    return decodeText(await handle.readFile());
-  } finally {
-    await handle.close();
-  }
-}
-
-/** Text that can be written back without a loss. */
-function decodeText(bytes: Buffer): string {
-  try {
-    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
-  } catch {
-    throw new ToolFailure('The file is not text.');
-  }
-}
-
-function tooLarge(): ToolFailure {
-  return new ToolFailure('The file is too large to be edited (5 MiB).');
 }
 
 /** Entries of a directory, by name: those with `/` are directories, those with `@` links. */
