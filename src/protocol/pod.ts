@@ -11,6 +11,8 @@ export const RUNNER_ENV = {
   gatewayServerName: 'BOXWRIGHT_GATEWAY_SERVER_NAME',
   /** PEM bundle of our CA. */
   gatewayCa: 'BOXWRIGHT_GATEWAY_CA',
+  /** JSON (src/protocol/surroundings.ts). Absent in Jobs of older controllers. */
+  surroundings: 'BOXWRIGHT_SURROUNDINGS',
 } as const;
 
 /** Only in `runner`: the projected token (file name `token`), 0440 through fsGroup. */

@@ -1,6 +1,8 @@
 /** The environment of container `runner` (src/protocol/pod.ts), checked once; all problems are reported together. */
 import { z } from 'zod';
 import { RUNNER_ENV } from '../protocol/pod.js';
+import { Surroundings } from '../protocol/surroundings.js';
+import { parseJson } from './gateway-client.js';
 
 export interface RunnerConfig {
   namespace: string;
@@ -11,6 +13,8 @@ export interface RunnerConfig {
   gatewayServerName: string;
   /** PEM bundle. */
   gatewayCa: string;
+  /** Undefined where the Job does not tell. */
+  surroundings: Surroundings | undefined;
 }
 
 const required = z.string({ error: 'is not set' }).min(1, 'is empty');
@@ -22,6 +26,7 @@ const Environment = z.object({
   [RUNNER_ENV.gatewayUrl]: required.regex(/^https?:\/\/[^/]+\/?$/, 'must be https://<host>:<port>'),
   [RUNNER_ENV.gatewayServerName]: required,
   [RUNNER_ENV.gatewayCa]: required,
+  [RUNNER_ENV.surroundings]: z.string().transform(parseJson).pipe(Surroundings).optional(),
 });
 
 /** Reads the configuration. Throws one Error that names every variable that is wrong, never their values. */
@@ -38,5 +43,6 @@ export function loadRunnerConfig(env: Record<string, string | undefined>): Runne
     gatewayUrl: new URL(parsed.data[RUNNER_ENV.gatewayUrl]),
     gatewayServerName: parsed.data[RUNNER_ENV.gatewayServerName],
     gatewayCa: parsed.data[RUNNER_ENV.gatewayCa],
+    surroundings: parsed.data[RUNNER_ENV.surroundings],
   };
 }

@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto';
 import type { ClaimAnswer, FinishRequest } from '../protocol/run.js';
 import { outcomeOf } from '../run/outcome.js';
+import type { Surroundings } from '../protocol/surroundings.js';
 import type { RunReason } from '../run/reasons.js';
 import type { Clock } from '../runtime/clock.js';
 import { cutJson } from '../runtime/cut-json.js';
@@ -48,6 +49,8 @@ export interface ExecuteDeps {
   tools: ToolsClient;
   /** Socket of the tools container. */
   toolsSocket: string;
+  /** What the Job says of the pod; undefined when it does not. */
+  surroundings?: Surroundings | undefined;
   /** What the tools container answered. */
   offered: OfferedTools | 'silent';
   journal: Journal;
@@ -135,24 +138,24 @@ interface WorkContext {
 }
 
 async function work(claim: ClaimAnswer, { deps, reporter, signal }: WorkContext): Promise<EngineOutcome> {
-  const { offered } = deps;
+  const { offered, surroundings } = deps;
   if (offered === 'silent') return { reason: 'Aborted', message: NO_TOOLS, output: null, steps: 0 };
   const hooks = recordingHooks(reporter, signal);
   let servers = NO_SERVERS;
   try {
     servers = await mcpServersOf(claim, deps, signal);
     for (const text of [...(claim.warnings ?? []), ...servers.warnings]) await hooks.onWarning(text);
-    const lacks = [...(claim.lacks ?? []), ...servers.warnings];
+    const told = { lacks: [...(claim.lacks ?? []), ...servers.warnings], budgetLeft: surroundings?.budgetLeft };
     const own = [
-      ...podTools(claim.agent.tools, { client: deps.tools, offered }),
+      ...podTools(claim.agent.tools, { client: deps.tools, offered, egress: surroundings?.egress }),
       ...gatewayTools(claim.abilities, deps),
       // In an order of our own: servers may list theirs in another one each time.
       ...servers.tools.toSorted((a, b) => (a.name < b.name ? -1 : 1)),
     ];
     const begun =
       claim.opening === undefined
-        ? { ...claim, opening: [framedMessage(claim, lacks)] }
-        : { ...claim, note: noteOfRun(lacks) };
+        ? { ...claim, opening: [framedMessage(claim, told)] }
+        : { ...claim, note: noteOfRun(told) };
     const opening = await openConversation(begun, { tools: own, hooks, clock: deps.clock, signal });
     const messages = [...claim.history, ...opening];
     const { tools, found } = selectTools(
@@ -163,7 +166,7 @@ async function work(claim: ClaimAnswer, { deps, reporter, signal }: WorkContext)
       {
         ...modelOf(claim),
         baseUrl: deps.baseUrl,
-        instructions: composeInstructions(claim, tools),
+        instructions: composeInstructions(claim, tools, { ...surroundings, now: deps.clock.now() }),
         messages,
         tools,
         ...(found === undefined ? {} : { found }),

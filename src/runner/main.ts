@@ -102,6 +102,7 @@ async function claimAndExecute(
     gateway,
     engine: createAiSdkEngine(gateway.modelFetch),
     toolsSocket: paths.toolsSocket,
+    surroundings: config.surroundings,
     tools: createToolsClient({ socketPath: paths.toolsSocket, run: config.run, clock }),
     offered,
     journal: openJournal(paths.journal, log),

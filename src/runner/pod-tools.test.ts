@@ -4,8 +4,8 @@ import type { ToolsClient } from './tools-client.js';
 import type { OfferedTools } from './tools-offer.js';
 
 const client: ToolsClient = { call: () => Promise.resolve({ isError: false, result: {} }) };
-const namesOf = (families: Record<string, boolean>, offered: OfferedTools = 'unknown') =>
-  podTools(families, { client, offered }).map(({ name }) => name);
+const namesOf = (families: Record<string, boolean>, offered: OfferedTools = 'unknown', egress?: string) =>
+  podTools(families, { client, offered, egress }).map(({ name }) => name);
 
 const FILES = ['read', 'write', 'edit', 'list', 'grep', 'glob'];
 const BROWSER = ['browser_navigate', 'browser_snapshot', 'browser_click', 'browser_type', 'browser_screenshot'];
@@ -26,6 +26,11 @@ test.each([
 test('what the image of tools does not have is not offered; what the runner does not know neither', () => {
   const without = ['later_tool', ...TOOL_NAMES.filter((name) => !BROWSER.includes(name))];
   expect(namesOf({ browser: true }, without)).toEqual(['shell', ...FILES, 'fetch', 'ask_user']);
+});
+
+test('where no network is, what needs one is not offered', () => {
+  expect(namesOf({ web: true, browser: true }, TOOL_NAMES, 'none')).toEqual(['shell', ...FILES, 'ask_user']);
+  expect(namesOf({}, TOOL_NAMES, 'internet')).toEqual(namesOf({}, TOOL_NAMES));
 });
 
 test('an image that cannot tell is taken to have all', () => {

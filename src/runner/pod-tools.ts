@@ -12,14 +12,23 @@ export interface PodToolsOptions {
   client: ToolsClient;
   /** What the image of `tools` has; the rest is not offered to the model. */
   offered: OfferedTools;
+  /** Of the Box; undefined when that is not known. */
+  egress: string | undefined;
 }
+
+/** What these do is nothing where no network is. */
+const NETWORK_FAMILIES: readonly string[] = ['web', 'browser'];
 
 /** `families` is the agent's `tools` (spec 2): families are on by default, so only `false` turns one off. */
 export function podTools(
   families: Readonly<Record<string, boolean>>,
-  { client, offered }: PodToolsOptions,
+  { client, offered, egress }: PodToolsOptions,
 ): EngineTool[] {
-  const isOn = (name: ToolName) => families[TOOL_DEFINITIONS[name].family] !== false && offers(offered, name) !== false;
+  const isOn = (name: ToolName) => {
+    const { family } = TOOL_DEFINITIONS[name];
+    const isReachable = egress !== 'none' || !NETWORK_FAMILIES.includes(family);
+    return isReachable && families[family] !== false && offers(offered, name) !== false;
+  };
   const own: EngineTool[] = TOOL_NAMES.filter(isOn).map((name) => ({
     name,
     family: TOOL_DEFINITIONS[name].family,

@@ -57,8 +57,8 @@ test('notes that the conversation holds are not told again, changed ones are', (
 
 test('what a run has not is told in its first message, on one line each', () => {
   const lacks = ['MCP server a is left out: no\nanswer', 'Connector b is left out.'];
-  const before = framedMessage(makeClaim({ message: 'Hello' }), lacks).frame?.before ?? '';
+  const before = framedMessage(makeClaim({ message: 'Hello' }), { lacks }).frame?.before ?? '';
   expect(before).toContain('\n- MCP server a is left out: no answer\n- Connector b is left out.\n</run_context>');
-  expect(noteOfRun(lacks)).toMatchObject({ text: '', frame: { before: before.trimEnd(), after: '' } });
-  expect([noteOfRun([]), framed({ message: 'Hello' }).frame]).toEqual([undefined, undefined]);
+  expect(noteOfRun({ lacks })).toMatchObject({ text: '', frame: { before: before.trimEnd(), after: '' } });
+  expect([noteOfRun({}), framed({ message: 'Hello' }).frame]).toEqual([undefined, undefined]);
 });

@@ -5,16 +5,24 @@
  */
 import { randomBytes } from 'node:crypto';
 import type { Abilities, ClaimAnswer, TranscriptMessage } from '../protocol/run.js';
+import type { Surroundings } from '../protocol/surroundings.js';
 import { OUTSIDE_TAGS } from '../run/outside-text.js';
 import { withWarnings } from '../run/warnings.js';
 import { oneLine } from '../runtime/text.js';
 
 type UserMessage = Extract<TranscriptMessage, { role: 'user' }>;
 
-/** The first message of a run, with its frame. `lacks` is what the run has not, though its agent's settings name it. */
+/** What the runner tells of one run. */
+export interface RunFacts {
+  /** What the run has not, though its agent's settings name it. */
+  lacks?: readonly string[];
+  budgetLeft?: Surroundings['budgetLeft'];
+}
+
+/** The first message of a run, with its frame. `told` is what holds for this run alone. */
 export function framedMessage(
   claim: Pick<ClaimAnswer, 'message' | 'abilities' | 'history'>,
-  lacks: readonly string[] = [],
+  told: RunFacts = {},
 ): UserMessage {
   const { message: text, abilities, history } = claim;
   const notes = abilities === undefined ? undefined : aboutMemory(abilities);
@@ -24,15 +32,15 @@ export function framedMessage(
     ...(mark === undefined
       ? []
       : [`The block with text from outside in this message ends at the line "${mark}" and nowhere before.`]),
-    ...aboutLacks(lacks),
+    ...aboutRun(told),
   ];
   if (said.length === 0) return { role: 'user', text };
   return { role: 'user', text, frame: { before: `${block(said)}\n\n`, after: mark === undefined ? '' : `\n${mark}` } };
 }
 
 /** What the runner says where no message of the run begins; undefined when that is nothing. People see it nowhere. */
-export function noteOfRun(lacks: readonly string[]): UserMessage | undefined {
-  const said = aboutLacks(lacks);
+export function noteOfRun(told: RunFacts): UserMessage | undefined {
+  const said = aboutRun(told);
   return said.length === 0 ? undefined : runnerNote(said);
 }
 
@@ -43,6 +51,18 @@ function runnerNote(said: readonly string[]): UserMessage {
 
 function block(said: readonly string[]): string {
   return `<run_context>\n${said.join('\n\n')}\n</run_context>`;
+}
+
+function aboutRun({ lacks = [], budgetLeft }: RunFacts): string[] {
+  return [...aboutLacks(lacks), ...(budgetLeft === undefined ? [] : aboutBudget(budgetLeft))];
+}
+
+function aboutBudget({ tokens, usd }: NonNullable<Surroundings['budgetLeft']>): string[] {
+  const left = [
+    ...(tokens === undefined ? [] : [`${tokens} tokens`]),
+    ...(usd === undefined ? [] : [`${usd} US dollars`]),
+  ];
+  return left.length === 0 ? [] : [`Budgets leave ${left.join(' and ')} to this run and what works beside it.`];
 }
 
 /** Each on one line: the reason may be in the words of a server. */

@@ -20,7 +20,10 @@ describe('hostile code in the tools container', () => {
   let tenant: Tenant;
 
   beforeAll(async () => {
-    tenant = await createTenant('e2e-hostile-tools');
+    // With a network: else nothing that needs one is offered.
+    tenant = await createTenant('e2e-hostile-tools', {
+      box: { egress: { mode: 'internet', requireEnforcement: false } },
+    });
     await tenant.agent('worker');
     await tenant.agent('quiet', { tools: { shell: false, web: false } });
   });

@@ -39,6 +39,7 @@ describe('grants', () => {
       at: '2026-01-01T00:00:00.000Z',
       tokens: 1_000_000,
       microUsd: 10_000_000,
+      left: { tokens: 8_000_000, microUsd: 80_000_000 },
     });
     // The first one is not in any cache yet.
     expect(world.ledger.admit(newRun('b'))).toMatchObject({ tokens: 1_000_000, microUsd: 10_000_000 });

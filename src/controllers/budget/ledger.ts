@@ -11,7 +11,7 @@
 import { amountOf, countedAt, periodsOf } from '../../run/usage/budget.js';
 import { isReleased } from '../../run/usage/totals.js';
 import { sumOf } from '../../run/usage/saturating.js';
-import type { Allowance, Amount, Grant } from '../../run/usage/budget.js';
+import type { Allowance, Amount, AdmittedGrant, Grant } from '../../run/usage/budget.js';
 import { isTerminal, isSettled } from '../../run/status.js';
 import { amountInUse } from '../../run/usage/open-call.js';
 import type { AgentRun, RunBudget } from '../../api/v1alpha1/agent-run.js';
@@ -85,13 +85,13 @@ export class BudgetLedger {
   }
 
   /** The first grant of a run; undefined when no budget limits it. A grant of nothing lets the run ask for more. */
-  admit(run: AgentRun): Grant | undefined {
+  admit(run: AgentRun): AdmittedGrant | undefined {
     const at = isoNow(this.#clock);
     const left = this.#left(run, at);
     if (left.tokens === undefined && left.microUsd === undefined) return undefined;
     const grant = { at, ...firstGrant(left, run.spec.parent?.waits === false) };
     this.#granted.set(uidOf(run), { ...grant, returned: returnsOf(run) });
-    return grant;
+    return { ...grant, left };
   }
 
   /** The run waits again and has no Job: what it was granted is free. */

@@ -66,6 +66,9 @@ export function addToPeriods(periods: Periods | undefined, at: string, { tokens,
   return [...latest(DAY), ...latest(MONTH)];
 }
 
+/** A first grant, and what of the budgets it was taken. */
+export type AdmittedGrant = Grant & { left: Allowance };
+
 /** The grant as the annotation of a Job. */
 export function renderGrant({ at, tokens, microUsd }: Grant): string {
   return JSON.stringify({ at, tokens, microUsd });

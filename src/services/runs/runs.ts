@@ -8,6 +8,7 @@ import { AgentRuns, MAX_MESSAGE_BYTES } from '../../api/v1alpha1/agent-run.js';
 import type { AgentRun } from '../../api/v1alpha1/agent-run.js';
 import { orUndefined } from '../../kube/errors.js';
 import type { FeedAnswer } from '../../protocol/feed.js';
+import { warningsIn, withWarnings } from '../../run/warnings.js';
 import type { RunEvent } from '../../protocol/run.js';
 import type { Clock } from '../../runtime/clock.js';
 import { readTranscript } from '../../transcript/chunk-store.js';
@@ -178,7 +179,7 @@ export async function getRun(deps: RunDeps, caller: Caller, id: string, options:
     cacheWriteTokens: run.status?.usage?.cacheWriteTokens ?? 0,
     transcript: details.transcript,
     reason: projected.reason ?? null,
-    warnings: run.status?.warnings ?? [],
+    warnings: withWarnings(run.status?.warnings ?? [], warningsIn(live?.events ?? [])),
     ...(options.includeToolCalls ? { toolCalls: details.toolCalls } : {}),
     ...queueNote(deps, projected),
   };

@@ -2,7 +2,7 @@
  * AgentRun + Box + settings of the installation -> the Job of the same name. Pure. The run's input is
  * not in it: the runner fetches it when it claims the run, so no prompt shows up in `kubectl describe`.
  */
-import { renderGrant, type Grant } from '../../../run/usage/budget.js';
+import { renderGrant, type AdmittedGrant } from '../../../run/usage/budget.js';
 import {
   ANNOTATION_BUDGET,
   ANNOTATION_PREVIOUS_RUN,
@@ -34,6 +34,8 @@ import {
   TOOLS_UID,
   WORKSPACE_DIR,
 } from '../../../protocol/pod.js';
+import { renderSurroundings, type Surroundings } from '../../../protocol/surroundings.js';
+import { formatMicroUsd } from '../../../run/usage/money.js';
 import { parseQuantity } from '../../common/quantity.js';
 import { executionSecondsOf } from '../execution/execution-limit.js';
 
@@ -66,7 +68,7 @@ export interface JobInput {
   /** The latest run of the same session. */
   previousRun?: string | undefined;
   /** What the budgets leave to the run. */
-  grant?: Grant | undefined;
+  grant?: AdmittedGrant | undefined;
   /** The volume claim of the agent; without one its files go with the pod. */
   claimName?: string | undefined;
   /** Of the pod. */
@@ -116,7 +118,7 @@ export function buildJob(input: JobInput): Job {
 
 function annotations(
   previousRun: string | undefined,
-  grant: Grant | undefined,
+  grant: AdmittedGrant | undefined,
 ): { annotations?: Record<string, string> } {
   if (previousRun === undefined && grant === undefined) return {};
   return {
@@ -141,7 +143,22 @@ function outerDeadlineSeconds(run: AgentRun, box: Box): number {
   );
 }
 
-function podSpec({ run, box, settings, claimName, hostUsers }: JobInput): Record<string, unknown> {
+/** The same for all runs of an agent without a budget. */
+function surroundingsOf({ box, claimName, grant }: JobInput): Surroundings {
+  const { tokens, microUsd } = grant?.left ?? {};
+  const budgetLeft = {
+    ...(tokens === undefined ? {} : { tokens }),
+    ...(microUsd === undefined ? {} : { usd: formatMicroUsd(microUsd) }),
+  };
+  return {
+    egress: box.spec.egress.mode,
+    filesStay: claimName !== undefined,
+    ...(grant === undefined ? {} : { budgetLeft }),
+  };
+}
+
+function podSpec(input: JobInput): Record<string, unknown> {
+  const { run, box, settings, claimName, hostUsers } = input;
   return {
     restartPolicy: 'Never',
     serviceAccountName: RUNNER_SERVICE_ACCOUNT,
@@ -163,7 +180,7 @@ function podSpec({ run, box, settings, claimName, hostUsers }: JobInput): Record
     },
     ...(claimName === undefined ? {} : { affinity: besideRunsOf(run.spec.agent) }),
     initContainers: [toolsContainer(box, settings)],
-    containers: [runnerContainer(run, box, settings)],
+    containers: [runnerContainer(input)],
     volumes: volumes(box, claimName),
   };
 }
@@ -195,7 +212,8 @@ function toolsContainer(box: Box, settings: JobSettings): Record<string, unknown
 }
 
 /** The agent loop: holds the run token and opens no path that `tools` can write. */
-function runnerContainer(run: AgentRun, box: Box, settings: JobSettings): Record<string, unknown> {
+function runnerContainer(input: JobInput): Record<string, unknown> {
+  const { run, box, settings } = input;
   const memory = box.spec.resources.runnerMemory;
   return {
     name: RUNNER_CONTAINER,
@@ -210,6 +228,7 @@ function runnerContainer(run: AgentRun, box: Box, settings: JobSettings): Record
       { name: RUNNER_ENV.gatewayUrl, value: gatewayUrl(settings.gatewayIp) },
       { name: RUNNER_ENV.gatewayServerName, value: settings.gatewayServerName },
       { name: RUNNER_ENV.gatewayCa, value: settings.gatewayCa },
+      { name: RUNNER_ENV.surroundings, value: renderSurroundings(surroundingsOf(input)) },
     ],
     securityContext: containerSecurity(RUNNER_UID),
     resources: resources({ memory, cpu: '1', 'ephemeral-storage': '256Mi' }),
