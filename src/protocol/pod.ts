@@ -47,6 +47,9 @@ export const INTERNAL_PORT = 8081;
 /** In API pods: `token` for gateway pods, and `ca.crt` to check their certificates against. */
 export const GATEWAY_ACCESS_DIR = '/var/run/boxwright/gateway';
 
+/** In every tools image: what the tool `grep` searches with, and agents may as well. */
+export const RIPGREP = '/usr/local/bin/rg';
+
 /** In the tools image with a browser: Debian's package, and the npm package that drives it. */
 export const BROWSER_EXECUTABLE = '/usr/bin/chromium-headless-shell';
 export const BROWSER_DRIVER = '/app/node_modules/playwright-core/package.json';

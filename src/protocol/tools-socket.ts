@@ -112,12 +112,28 @@ export const TOOL_DEFINITIONS = {
   },
   grep: {
     family: 'files',
-    description: 'Searches the text files of the workspace with an extended regular expression; at most 100 matches.',
+    description:
+      'Searches the text files of the workspace with a regular expression (that of ripgrep); at most 100 matches. What .gitignore names is left out.',
     input: z.object({
-      pattern: z.string().min(1).max(1024).describe('POSIX extended regular expression.'),
+      pattern: z.string().min(1).max(1024).describe('Regular expression, such as \\bclass\\s+\\w+ or foo|bar.'),
       path: Path.optional().describe('File or directory; the workspace itself when absent.'),
-      include: z.string().min(1).max(256).optional().describe('Only files whose name matches, for example *.ts.'),
+      include: z
+        .string()
+        .min(1)
+        .max(256)
+        .optional()
+        .describe(
+          'Only files whose path matches, for example *.ts, also those of another type or that .gitignore names.',
+        ),
+      type: z
+        .string()
+        .max(32)
+        .regex(/^[a-z0-9]+$/)
+        .optional()
+        .describe('Only files of a type that ripgrep knows, for example ts, py, go or md.'),
       ignoreCase: z.boolean().optional(),
+      context: z.int().min(0).max(20).optional().describe('Lines to show before and after each match.'),
+      ignored: z.boolean().optional().describe('True searches what .gitignore names as well.'),
     }),
   },
   glob: {

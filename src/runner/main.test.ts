@@ -1,6 +1,7 @@
 /** Whole runs: the real runner and the real tools process over a unix socket, against a gateway on loopback. */
 import { mkdir, readFile, readdir, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { RIPGREP } from '../../test/builders/ripgrep.js';
 import { FakeClock } from '../../test/builders/fake-clock.js';
 import { makeClaim, startFakeGateway } from '../../test/builders/fake-gateway.js';
 import type { FakeGateway, FakeGatewayOptions } from '../../test/builders/fake-gateway.js';
@@ -96,6 +97,7 @@ async function makePod(options: FakeGatewayOptions = {}): Promise<Pod> {
           terminate: stop.signal,
           paths: { socket: paths.toolsSocket, workspace, home },
           web: webAccess(),
+          ripgrep: RIPGREP,
         },
       );
       open.push({

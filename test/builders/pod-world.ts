@@ -13,6 +13,7 @@ import { toolsWith } from '../../src/runner/tools/executor.js';
 import { runTools } from '../../src/runner/tools/main.js';
 import { readTranscript } from '../../src/transcript/chunk-store.js';
 import type { RunEvent } from '../../src/protocol/run.js';
+import { RIPGREP } from './ripgrep.js';
 import { webAccess } from './web-access.js';
 import { GatewayWorld, NAMESPACE, type GatewayPod, type RunPod, type WorldOptions } from './gateway-world.js';
 
@@ -64,7 +65,7 @@ export class PodWorld {
     const stop = new AbortController();
     const common = { writeLog: () => undefined, clock: systemClock, terminate: stop.signal };
     const toolsPaths = { socket: paths.toolsSocket, workspace: join(root, 'workspace'), home: join(root, 'home') };
-    const tools = runTools({}, { ...common, paths: toolsPaths, web: webAccess() });
+    const tools = runTools({}, { ...common, ripgrep: RIPGREP, paths: toolsPaths, web: webAccess() });
     const env = {
       BOXWRIGHT_RUN_NAMESPACE: NAMESPACE,
       BOXWRIGHT_RUN: name,

@@ -7,6 +7,7 @@ import { createCa, issueServerCertificate } from '../../src/controllers/installa
 import type { KeyPair } from '../../src/controllers/installation/certificates.js';
 import { systemClock } from '../../src/runtime/clock.js';
 import { createToolExecutor } from '../../src/runner/tools/executor.js';
+import { RIPGREP } from '../builders/ripgrep.js';
 import { webAccess } from '../builders/web-access.js';
 
 const trusted = getCACertificates('default');
@@ -28,7 +29,13 @@ afterAll(async () => {
 
 async function fetchFrom(host: string): Promise<Record<string, unknown>> {
   const web = webAccess({ isAllowed: () => true });
-  const execute = createToolExecutor({ workspace: '/nowhere', home: '/nowhere', clock: systemClock, web });
+  const execute = createToolExecutor({
+    ripgrep: RIPGREP,
+    workspace: '/nowhere',
+    home: '/nowhere',
+    clock: systemClock,
+    web,
+  });
   const input = { url: `https://${host}:${(server.address() as AddressInfo).port}/` };
   const call = { type: 'call' as const, run: 'ada-1', call: 1, tool: 'fetch' as const, input };
   return (await execute(call, new AbortController().signal)).result;

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { StdioTransport } from '../../src/runner/mcp/stdio-transport.js';
 import { runTools } from '../../src/runner/tools/main.js';
 import { systemClock } from '../../src/runtime/clock.js';
+import { RIPGREP } from '../builders/ripgrep.js';
 import { webAccess } from '../builders/web-access.js';
 import { temporaryDirectories } from '../builders/workspace.js';
 
@@ -23,6 +24,7 @@ test('its tools are listed and called', async () => {
       terminate: stop.signal,
       paths: { socket: socketPath, workspace, home: workspace },
       web: webAccess(),
+      ripgrep: RIPGREP,
     },
   );
   const server = { name: 'clock', command: process.execPath, args: [script], env: { GREETING: 'Good day,' } };

@@ -80,6 +80,7 @@ describe('the images of the installation', () => {
   test('tools: what agents work with, the same Node.js, nothing with setuid or setgid', async () => {
     const { node, programs, privileged } = await contentsOf(images.tools);
     expect(programs).toEqual(expect.arrayContaining(['bash', 'curl', 'git', 'ssh'].map((name) => `/usr/bin/${name}`)));
+    expect(programs).toContain('/usr/local/bin/rg');
     expect(privileged).toEqual([]);
     expect(node).toBe(`v${engines.node}`);
   });

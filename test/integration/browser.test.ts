@@ -10,6 +10,7 @@ import { systemClock } from '../../src/runtime/clock.js';
 import { createBrowser } from '../../src/runner/tools/browser/browser.js';
 import type { Browser } from '../../src/runner/tools/browser/browser.js';
 import { createToolExecutor } from '../../src/runner/tools/executor.js';
+import { RIPGREP } from '../builders/ripgrep.js';
 import { webAccess } from '../builders/web-access.js';
 import { temporaryDirectories } from '../builders/workspace.js';
 
@@ -59,7 +60,14 @@ afterAll(async () => {
 let calls = 0;
 function call(tool: ToolName, input: Record<string, unknown> = {}, services: { browser?: Browser } = { browser }) {
   calls += 1;
-  const execute = createToolExecutor({ workspace, home: workspace, clock: systemClock, web: webAccess(), ...services });
+  const execute = createToolExecutor({
+    ripgrep: RIPGREP,
+    workspace,
+    home: workspace,
+    clock: systemClock,
+    web: webAccess(),
+    ...services,
+  });
   return execute({ type: 'call', run: 'ada-1', call: calls, tool, input }, new AbortController().signal);
 }
 const open = (path: string, host = 'shop.example') =>

@@ -39,3 +39,13 @@ test('Node.js has one version: for every architecture, for developers and in the
   // The images take it from that package, and from nowhere else.
   expect(dockerfile).not.toMatch(/nodejs|node:\d|nodesource/);
 });
+
+test('ripgrep has one version, for every architecture', () => {
+  const architectures = ['@vscode/ripgrep-linux-arm64', '@vscode/ripgrep-linux-x64'];
+  const versions = architectures.flatMap((name) => [
+    manifest.optionalDependencies[name],
+    lock.packages[`node_modules/${name}`]?.version,
+  ]);
+  expect(versions[0]).toMatch(/^\d+\.\d+\.\d+$/);
+  expect(new Set(versions).size).toBe(1);
+});

@@ -4,6 +4,7 @@ import { mkdir, readFile, stat, symlink, writeFile } from 'node:fs/promises';
 import { getPriority } from 'node:os';
 import { join } from 'node:path';
 import { execFileSync } from 'node:child_process';
+import { RIPGREP } from '../../../test/builders/ripgrep.js';
 import { webAccess } from '../../../test/builders/web-access.js';
 import { temporaryDirectories } from '../../../test/builders/workspace.js';
 import type { ToolName } from '../../protocol/tools-socket.js';
@@ -27,7 +28,13 @@ beforeEach(async () => {
 let calls = 0;
 function call(tool: ToolName, input: Record<string, unknown>, options: { signal?: AbortSignal; clock?: Clock } = {}) {
   calls += 1;
-  const execute = createToolExecutor({ workspace, home, clock: options.clock ?? systemClock, web: webAccess() });
+  const execute = createToolExecutor({
+    workspace,
+    home,
+    ripgrep: RIPGREP,
+    clock: options.clock ?? systemClock,
+    web: webAccess(),
+  });
   const signal = options.signal ?? new AbortController().signal;
   return execute({ type: 'call', run: 'helper-1', call: calls, tool, input }, signal);
 }
@@ -299,6 +306,10 @@ describe('files', () => {
 
   test('a pipe is refused at once instead of waited for', async () => {
     execFileSync('mkfifo', [join(workspace, 'pipe')]);
+    expect((await call('grep', { pattern: 'x', path: 'pipe' })).result).toEqual({
+      error: 'The path is neither a file nor a directory.',
+    });
+    expect((await call('grep', { pattern: 'x' })).result).toEqual({ text: '[nothing matches]' });
     for (const [tool, input] of [
       ['read', {}],
       ['write', { content: 'x' }],
@@ -374,9 +385,14 @@ describe('grep', () => {
     expect(textOf(await call('grep', { pattern: 'Answer = [0-9]+' }))).toEqual(match);
     expect(textOf(await call('grep', { pattern: 'ANSWER', include: '*.ts', ignoreCase: true }))).toEqual(match);
     expect(textOf(await call('grep', { pattern: '42', path: 'src/a:1.ts' }))).toEqual(match);
-    expect(textOf(await call('grep', { pattern: '^.' })).toSorted()).toEqual(
-      ['src/a:1.ts', '1:x', '2:const Answer = 42;', '', 'b.md', '1:answer'].toSorted(),
-    );
+    expect(textOf(await call('grep', { pattern: '^.' }))).toEqual([
+      'b.md',
+      '1:answer',
+      '',
+      'src/a:1.ts',
+      '1:x',
+      '2:const Answer = 42;',
+    ]);
   });
 
   test('stops at 100 matches, and cuts a line at 500 bytes', async () => {
@@ -384,13 +400,50 @@ describe('grep', () => {
     const lines = textOf(await call('grep', { pattern: 'm' }));
     expect(lines).toHaveLength(102);
     expect(lines[1]).toBe(`1:${'m'.repeat(500)}`);
-    expect(lines.at(-1)).toBe('[only the first 100 matches are shown]');
+    expect(lines.at(-1)).toBe('[there are more matches; search in fewer files]');
+  });
+
+  test('lines around a match, and classes of characters', async () => {
+    await writeFile(join(workspace, 'f'), 'a\nb\nport 8080\nd\ne\nport 9\n');
+    expect(textOf(await call('grep', { pattern: String.raw`\bport \d{4}\b`, context: 1 }))).toEqual([
+      'f',
+      '2-b',
+      '3:port 8080',
+      '4-d',
+    ]);
+    expect(textOf(await call('grep', { pattern: 'port (?!8)' }))).toEqual(['f', '6:port 9']);
+    expect(textOf(await call('grep', { pattern: '(.)\\1' }))).toEqual(['[nothing matches]']);
+  });
+
+  test('much context is cut by bytes', async () => {
+    const block = `${`${'x'.repeat(400)}\n`.repeat(19)}hit\n`;
+    await writeFile(join(workspace, 'f'), block.repeat(30));
+    const lines = textOf(await call('grep', { pattern: 'hit', context: 20 }));
+    expect(Buffer.byteLength(lines.join('\n'))).toBeLessThan(41_000);
+    expect(lines.at(-1)).toBe('[there are more matches; search in fewer files]');
+  });
+
+  test('leaves out what .gitignore names, and .git, and .runs, but not hidden files', async () => {
+    for (const path of ['a.ts', 'b.py', 'dist/c.ts', '.hidden/d.ts', '.git/e.ts', '.runs/f.ts']) {
+      await call('write', { path, content: 'needle\n' });
+    }
+    await writeFile(join(workspace, '.gitignore'), 'dist/\n');
+    const files = async (input: Record<string, unknown>) =>
+      textOf(await call('grep', { pattern: 'needle', ...input })).filter((line) => line !== '' && line !== '1:needle');
+    expect(await files({})).toEqual(['.hidden/d.ts', 'a.ts', 'b.py']);
+    expect(await files({ type: 'py' })).toEqual(['b.py']);
+    expect(await files({ include: '*.ts' })).toEqual(['.hidden/d.ts', 'a.ts']);
+    expect(await files({ ignored: true })).toEqual(['.hidden/d.ts', 'a.ts', 'b.py', 'dist/c.ts']);
+    expect(await files({ path: 'dist/c.ts' })).toEqual(['dist/c.ts']);
+    expect((await call('grep', { pattern: 'needle', type: 'nope' })).result).toEqual({
+      error: 'The search failed: unrecognized file type: nope',
+    });
   });
 
   test('a broken expression is the mistake of the caller', async () => {
     expect(await call('grep', { pattern: '(' })).toEqual({
       isError: true,
-      result: { error: expect.stringMatching(/^The search failed: .*\(/) },
+      result: { error: expect.stringMatching(/^The search failed: [^]*unclosed group$/) },
     });
   });
 

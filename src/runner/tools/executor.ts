@@ -9,7 +9,8 @@ import type { Browser } from './browser/browser.js';
 import { click, navigate, screenshot, snapshot, type } from './browser/browser-tools.js';
 import { editFile } from './edit.js';
 import { listDirectory, readTextFile, writeTextFile } from './files.js';
-import { globFiles, grepFiles } from './search.js';
+import { globFiles } from './glob.js';
+import { grepFiles } from './grep.js';
 import type { ExecuteTool } from './server.js';
 import { runShell } from './shell.js';
 import { ToolFailure } from './tool-failure.js';
@@ -22,6 +23,8 @@ export interface ToolServices {
   /** HOME of processes; goes with the run. */
   home: string;
   clock: Clock;
+  /** The program of `grep`. */
+  ripgrep: string;
   web: WebAccess;
   /** Absent where the image has none. */
   browser?: Browser | undefined;

@@ -5,7 +5,7 @@
 import { dirname, join } from 'node:path';
 import { systemResolve } from '../../net/dial.js';
 import { publicAddresses } from '../../net/public-address.js';
-import { BROWSER_EXECUTABLE, HOME_DIR, TOOLS_SOCKET, WORKSPACE_DIR } from '../../protocol/pod.js';
+import { BROWSER_EXECUTABLE, HOME_DIR, RIPGREP, TOOLS_SOCKET, WORKSPACE_DIR } from '../../protocol/pod.js';
 import type { Clock } from '../../runtime/clock.js';
 import { systemClock } from '../../runtime/clock.js';
 import { createRunnerLog, errorKind } from '../log.js';
@@ -27,6 +27,8 @@ export interface ToolsDeps {
   /** Fires when the container is told to stop. */
   terminate: AbortSignal;
   paths: { socket: string; workspace: string; home: string };
+  /** The program of `grep`. */
+  ripgrep: string;
   web: WebAccess;
   /** Absent where the image has none. */
   browser?: Browser | undefined;
@@ -42,6 +44,7 @@ export function systemToolsDeps(): ToolsDeps {
     writeLog: (line) => process.stdout.write(line),
     terminate: terminate.signal,
     paths: { socket: TOOLS_SOCKET, workspace: WORKSPACE_DIR, home: HOME_DIR },
+    ripgrep: RIPGREP,
     web: {
       dialer,
       // hack/build-options.mjs puts it beside the main file.

@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { brotliCompressSync, gzipSync } from 'node:zlib';
+import { RIPGREP } from '../../../../test/builders/ripgrep.js';
 import { pdfOf } from '../../../../test/builders/pdf.js';
 import { webAccess } from '../../../../test/builders/web-access.js';
 import { temporaryDirectories } from '../../../../test/builders/workspace.js';
@@ -53,6 +54,7 @@ interface Options {
 
 function fetchUrl(url: string, options: Options = {}) {
   const execute = createToolExecutor({
+    ripgrep: RIPGREP,
     workspace,
     home: '/nowhere',
     clock: options.clock ?? systemClock,
