@@ -3,7 +3,7 @@
  * not structural, so that a schema which Kubernetes would silently prune never ships.
  */
 import { z } from 'zod';
-import { GROUP, VERSION } from './define-resource.js';
+import { FREE_FORM, GROUP, VERSION } from './define-resource.js';
 import type { ResourceDefinition } from './define-resource.js';
 
 type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
@@ -94,6 +94,7 @@ function clean(node: Schema, path: string): Schema {
   const out: Schema = {};
   for (const [key, value] of Object.entries(node)) {
     if (key === '$schema' || key === 'id') continue;
+    if (node[FREE_FORM] === true && (key === 'properties' || key === 'additionalProperties')) continue;
     if (key === 'properties')
       out[key] = mapValues(value as Schema, (child, name) => clean(child as Schema, `${path}.${name}`));
     else if (key === 'items') out[key] = clean(value as Schema, `${path}[]`);

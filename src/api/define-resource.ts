@@ -9,6 +9,9 @@ export const GROUP = 'boxwright.dev';
 export const VERSION = 'v1alpha1';
 export const API_VERSION = `${GROUP}/${VERSION}`;
 
+/** In a schema: the object has whatever members a person gives it, and Kubernetes keeps them. */
+export const FREE_FORM = 'x-kubernetes-preserve-unknown-fields';
+
 /** A column of `kubectl get`. `priority: 1` shows it only with `-o wide`. */
 export interface PrinterColumn {
   name: string;

@@ -3,6 +3,7 @@
  * things: always `properties` and `required`, one string `type` each, no `$ref`, no union at the top.
  */
 import { z } from 'zod';
+import { FREE_FORM } from '../api/define-resource.js';
 
 export interface InputSchema {
   type: 'object';
@@ -40,7 +41,16 @@ function isNull(option: unknown): boolean {
 }
 
 /** Checked at run time with a better sentence; in the list of all tools they would only cost every client its context. */
-const UNSAID = ['$schema', 'additionalProperties', 'minLength', 'maxLength', 'pattern', 'minItems', 'maxItems'];
+const UNSAID = [
+  '$schema',
+  FREE_FORM,
+  'additionalProperties',
+  'minLength',
+  'maxLength',
+  'pattern',
+  'minItems',
+  'maxItems',
+];
 
 function saysNothing(key: string, value: unknown): boolean {
   if (UNSAID.includes(key)) return typeof value !== 'object' || key === 'additionalProperties';

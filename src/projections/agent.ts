@@ -100,6 +100,7 @@ export interface GatewayAgent {
     | 'stepLimit'
     | 'reasoning'
     | 'maxOutputTokens'
+    | 'outputSchema'
     | 'tools'
     | 'selfImprovement'
     | 'approvals'

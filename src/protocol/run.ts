@@ -186,6 +186,8 @@ export const ClaimAnswer = z.object({
     /** Tokens that the model can read; unknown when absent. */
     contextWindow: z.int().optional(),
   }),
+  /** JSON: the JSON Schema of the last message, when there is one. */
+  outputSchema: Text.optional(),
   message: Text,
   /** Earlier messages of the session, oldest first. */
   history: listOf(TranscriptMessage),
@@ -246,7 +248,7 @@ export const FinishRequest = z.object({
   /** Events that are not acknowledged yet, in order. */
   events: z.array(RunEvent).max(MAX_REPORT_EVENTS),
   outcome: z.object({
-    /** A RunReason of src/run/reasons.ts: Completed, StepLimitReached, ModelRefused, ContentFiltered, EmptyAnswer, OutputLimitReached, Cancelled, ModelNotConfigured, ModelError, DeadlineExceeded, RunnerError, Interrupted. */
+    /** A RunReason of src/run/reasons.ts: Completed, StepLimitReached, ModelRefused, ContentFiltered, EmptyAnswer, OutputLimitReached, OutputMismatch, Cancelled, ModelNotConfigured, ModelError, DeadlineExceeded, RunnerError, Interrupted. */
     reason: Name,
     /** For errors: what happened, for a person. */
     message: Text,

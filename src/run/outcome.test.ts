@@ -44,6 +44,7 @@ test('a runner may report what it can know, and nothing that only the control pl
     'ModelRefused',
     'ModelUnpriced',
     'OutputLimitReached',
+    'OutputMismatch',
     'RunnerError',
     'StepLimitReached',
   ]);

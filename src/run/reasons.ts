@@ -100,6 +100,10 @@ export const RUN_REASONS = {
     cause: 'The model reached its output limit each time that it was asked to go on; what it wrote is in output.',
     nextStep: 'Continue the session, or ask for less at once.',
   },
+  OutputMismatch: {
+    cause: 'The last message of the agent does not fit spec.outputSchema, and did not when it was asked to correct it.',
+    nextStep: 'Read output for what it said; say more in the descriptions of the schema, or mend the schema.',
+  },
   Cancelled: { cause: 'Somebody cancelled or deleted the run.', nextStep: 'None.' },
   AgentNotFound: {
     cause: 'No Agent of that name is in the namespace.',
@@ -184,6 +188,7 @@ const REPORTED_REASONS: ReadonlySet<string> = new Set([
   'ContentFiltered',
   'EmptyAnswer',
   'OutputLimitReached',
+  'OutputMismatch',
   'Cancelled',
   'ModelNotConfigured',
   'ModelError',

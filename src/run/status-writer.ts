@@ -45,6 +45,7 @@ export const FIELD_OWNERS = {
   provider: ['gateway'],
   model: ['gateway'],
   untrusted: ['gateway'],
+  structured: ['gateway'],
   approvals: ['gateway'],
   pending: ['gateway'],
   warnings: ['gateway'],

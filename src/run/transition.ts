@@ -64,7 +64,10 @@ export type StatusEvent =
   | { type: 'not-archived'; message: string; now: string };
 
 /** What a claim settles for good. */
-export type ClaimFacts = Pick<RunStatus, 'provider' | 'model' | 'untrusted' | 'approvals' | 'budget' | 'warnings'>;
+export type ClaimFacts = Pick<
+  RunStatus,
+  'provider' | 'model' | 'untrusted' | 'structured' | 'approvals' | 'budget' | 'warnings'
+>;
 
 /** What the gateway that owns a run adds to its outcome. */
 export interface GatewayEnd {

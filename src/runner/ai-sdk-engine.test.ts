@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { startOpenAiServer } from '../../test/builders/openai-server.js';
 import type { ChatAnswer, OpenAiServer } from '../../test/builders/openai-server.js';
 import type { TranscriptMessage } from '../protocol/run.js';
+import { outputCheckOf } from '../run/output-schema.js';
 import { createAiSdkEngine } from './ai-sdk-engine.js';
 import type { EngineInput, EngineOutcome, EngineTool } from './engine.js';
 
@@ -589,3 +590,59 @@ describe('history', () => {
 async function eventually(condition: () => boolean): Promise<void> {
   while (!condition()) await new Promise((resolve) => setImmediate(resolve));
 }
+
+describe('an agent whose last message must fit a schema', () => {
+  const schema = { type: 'object', properties: { total: { type: 'number' } }, required: ['total'] };
+  const outputCheck = outputCheckOf(schema);
+
+  test('ends with the JSON alone', async () => {
+    const { outcome, requests } = await run([{ text: '```json\n{"total": 2}\n```' }], { outputCheck });
+    expect(outcome).toEqual({ reason: 'Completed', message: '', output: '{"total": 2}', steps: 1 });
+    expect(requests).toHaveLength(1);
+  });
+
+  test('is told what is wrong, and corrects it', async () => {
+    const { outcome, told, requests } = await run(
+      [{ text: 'Two.' }, { text: '{"total":"2"}' }, { text: '{"total":2}' }],
+      {
+        outputCheck,
+      },
+    );
+    expect(outcome).toEqual({ reason: 'Completed', message: '', output: '{"total":2}', steps: 3 });
+    const notes = requests.map(({ body }) => String(body.messages.at(-1)?.content));
+    expect(notes[1]).toContain('does not fit the JSON Schema that it must fit: it is not JSON alone.');
+    expect(notes[2]).toContain('total: Invalid input: expected number, received string');
+    expect(requests[2]?.body.messages.map(({ role }) => role)).toEqual([
+      'system',
+      'user',
+      'assistant',
+      'user',
+      'assistant',
+      'user',
+    ]);
+    expect(ofType(told, 'message')).toHaveLength(5);
+  });
+
+  test('ends with a reason of its own when two corrections do not help', async () => {
+    const { outcome, requests } = await run([{ text: 'One.' }, { text: 'Two.' }, { text: 'Three.' }], { outputCheck });
+    expect(outcome).toMatchObject({ reason: 'OutputMismatch', output: 'Three.', steps: 3 });
+    expect(outcome.message).toContain('The last message does not fit spec.outputSchema of the agent: it is not JSON');
+    expect(requests).toHaveLength(3);
+  });
+
+  test('in pieces is checked as a whole', async () => {
+    const { outcome } = await run([{ text: '{"total"', finishReason: 'length' }, { text: ':2}' }], { outputCheck });
+    expect(outcome).toMatchObject({ reason: 'Completed', output: '{"total":2}' });
+  });
+
+  test('is not corrected beyond its step limit', async () => {
+    const { outcome, requests } = await run([{ text: 'One.' }], { outputCheck, stepLimit: 1 });
+    expect(outcome).toMatchObject({ reason: 'OutputMismatch', output: 'One.', steps: 1 });
+    expect(requests).toHaveLength(1);
+  });
+
+  test('may refuse, or be blocked, in words', async () => {
+    const { outcome } = await run([{ text: 'No.', finishReason: 'content_filter' }], { outputCheck });
+    expect(outcome).toMatchObject({ reason: 'ContentFiltered', output: 'No.', steps: 1 });
+  });
+});

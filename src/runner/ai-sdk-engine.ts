@@ -16,6 +16,7 @@ import type {
 } from './engine.js';
 import { messagesOfStep, toModelMessages, type Recipient } from './conversation.js';
 import { outcomeOf } from '../run/outcome.js';
+import type { OutputCheck } from '../run/output-schema.js';
 import type { TranscriptMessage } from '../protocol/run.js';
 import { Context, type ContextOptions } from './context.js';
 import { withOwnCallIds } from './call-ids.js';
@@ -169,6 +170,8 @@ function withoutExecution(tools: Record<string, ReturnType<typeof toSdkTool>>): 
 
 /** How often an answer that reached the output limit is continued. */
 const MAX_CONTINUATIONS = 3;
+/** How often a last message that does not fit its schema is corrected. */
+const MAX_CORRECTIONS = 2;
 const GO_ON = 'Your last answer reached the output limit. Go on exactly where it stopped, and repeat nothing.';
 const SAY_SOMETHING =
   'Your last answer was empty. If the work is done, write the result now; if it is not, go on with it.';
@@ -236,6 +239,8 @@ class Loop {
   #end: Pick<StepEnd, 'text' | 'finishReason' | 'rawFinishReason'> | undefined;
   #continuations = 0;
   #askedAgain = false;
+  #corrections = 0;
+  readonly #check: OutputCheck | undefined;
   readonly #warned = new Set<string>();
   /** Outcomes of the calls of the step under way, by id: some models use the same ids in every step. */
   #calls = new Map<string, CallOutcome>();
@@ -243,8 +248,9 @@ class Loop {
   /** The call that waits for a person. */
   open: OpenCall | undefined;
 
-  constructor(hooks: EngineHooks, { provider, model }: Recipient) {
+  constructor(hooks: EngineHooks, { provider, model, outputCheck }: Recipient & Pick<EngineInput, 'outputCheck'>) {
     this.#hooks = hooks;
+    this.#check = outputCheck;
     this.#model = { provider, model };
   }
 
@@ -270,11 +276,14 @@ class Loop {
   async noteAfter(stepLimit: number): Promise<TranscriptMessage | undefined> {
     const { finishReason, text } = this.#end ?? { finishReason: '', text: '' };
     if (this.open !== undefined || this.steps >= stepLimit) return undefined;
+    const isCut = finishReason === 'length' || finishReason === 'content-filter';
     let note: string | undefined;
     if (finishReason === 'length' && this.#continuations < MAX_CONTINUATIONS) {
       this.#continuations += 1;
       note = GO_ON;
-    } else if (text === '' && finishReason !== 'length' && finishReason !== 'content-filter' && !this.#askedAgain) {
+    } else if (text !== '' && !isCut && this.#corrections < MAX_CORRECTIONS) {
+      note = this.#correction();
+    } else if (text === '' && !isCut && !this.#askedAgain) {
       this.#askedAgain = true;
       note = SAY_SOMETHING;
     }
@@ -283,6 +292,19 @@ class Loop {
     const message = { role: 'user' as const, text: '', frame: { before: note, after: '' } };
     await this.#hooks.onMessage(message);
     return message;
+  }
+
+  /** What is wrong with the last message; undefined when nothing is, or nobody says what it must be. */
+  #problem(): string | undefined {
+    const checked = this.output === null ? undefined : this.#check?.(this.output);
+    return checked !== undefined && 'problem' in checked ? checked.problem : undefined;
+  }
+
+  #correction(): string | undefined {
+    const problem = this.#problem();
+    if (problem === undefined) return undefined;
+    this.#corrections += 1;
+    return `Your last message does not fit the JSON Schema that it must fit: ${problem}. Write all of it again, corrected: JSON alone.`;
   }
 
   async onToolEnd(event: ToolEnd): Promise<void> {
@@ -372,8 +394,17 @@ class Loop {
     }
     // The last step is asked to close, so reaching it means that the limit ended the work, unless it was the only one.
     if (this.steps >= stepLimit && stepLimit > 1) return this.limited(stepLimit);
-    const cut = this.#cutShort();
-    return { ...(cut ?? { reason: 'Completed', message: '' }), output: this.output, steps: this.steps };
+    const cut = this.#cutShort() ?? this.#mismatch();
+    const checked = this.output === null ? undefined : this.#check?.(this.output);
+    const output = checked !== undefined && 'json' in checked ? checked.json : this.output;
+    return { ...(cut ?? { reason: 'Completed', message: '' }), output, steps: this.steps };
+  }
+
+  #mismatch(): (Pick<EngineOutcome, 'message'> & { reason: 'OutputMismatch' }) | undefined {
+    const problem = this.#problem();
+    if (problem === undefined) return undefined;
+    const what = `The last message does not fit spec.outputSchema of the agent: ${problem}.`;
+    return { reason: 'OutputMismatch', message: outcomeOf('OutputMismatch', what).message };
   }
 
   /** Why the last answer is not one with which the agent says that it is done. */

@@ -3,6 +3,7 @@
  * stored messages, the protocol and the API never depend on it.
  */
 import type { z } from 'zod';
+import type { OutputCheck } from '../run/output-schema.js';
 import type { RunReason } from '../run/reasons.js';
 import type { TranscriptMessage } from '../protocol/run.js';
 
@@ -70,6 +71,8 @@ export interface EngineInput extends ModelSettings {
   tools: readonly EngineTool[];
   /** Names of tools on demand that were found up to now, in this order. It grows while tools are executed. */
   found?: () => readonly string[];
+  /** What the last message must be. */
+  outputCheck?: OutputCheck;
   /** Names the session to a vendor that finds its prompt cache by a key. */
   cacheKey?: string;
   /** Most model calls; the last one is asked for a closing message without tools. */
@@ -119,6 +122,7 @@ export interface EngineOutcome {
         | 'ContentFiltered'
         | 'EmptyAnswer'
         | 'OutputLimitReached'
+        | 'OutputMismatch'
         | 'ModelError'
         | 'ModelNotConfigured'
         | 'ModelUnpriced'

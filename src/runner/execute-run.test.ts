@@ -122,3 +122,25 @@ test('a run whose tools container is none of ours ends before its first model ca
     },
   ]);
 });
+
+test('an outputSchema that cannot be used ends the run before its first model call', async () => {
+  const clock = new FakeClock();
+  const outcomes: unknown[] = [];
+  const ended = await executeRun(makeClaim({ outputSchema: '{"if":{}}' }), {
+    ...DEPS,
+    clock,
+    log: createRunnerLog('runner', clock, () => undefined),
+    gateway: {
+      ...GATEWAY,
+      events: () => Promise.resolve({ ack: 0, cancel: false, epoch: 1 }),
+      finish: ({ outcome }) => {
+        outcomes.push(outcome);
+        return Promise.resolve({ phase: 'error' as const });
+      },
+    },
+    engine: { run: () => Promise.reject(new Error('no model call')) },
+  });
+  expect(ended).toBe('finished');
+  expect(outcomes).toMatchObject([{ reason: 'OutputMismatch', output: null }]);
+  expect(outcomes).toMatchObject([{ message: expect.stringContaining('cannot be used: /if is not supported') }]);
+});

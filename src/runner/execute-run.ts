@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import type { ClaimAnswer, FinishRequest } from '../protocol/run.js';
 import { outcomeOf } from '../run/outcome.js';
 import type { Surroundings } from '../protocol/surroundings.js';
+import { outputCheckOf, type OutputCheck } from '../run/output-schema.js';
 import type { RunReason } from '../run/reasons.js';
 import type { Clock } from '../runtime/clock.js';
 import { cutJson } from '../runtime/cut-json.js';
@@ -140,6 +141,8 @@ interface WorkContext {
 async function work(claim: ClaimAnswer, { deps, reporter, signal }: WorkContext): Promise<EngineOutcome> {
   const { offered, surroundings } = deps;
   if (offered === 'silent') return { reason: 'Aborted', message: NO_TOOLS, output: null, steps: 0 };
+  const outputCheck = outputCheckIn(claim);
+  if (typeof outputCheck === 'object') return outputCheck;
   const hooks = recordingHooks(reporter, signal);
   let servers = NO_SERVERS;
   try {
@@ -165,6 +168,7 @@ async function work(claim: ClaimAnswer, { deps, reporter, signal }: WorkContext)
     return await deps.engine.run(
       {
         ...modelOf(claim),
+        ...(outputCheck === undefined ? {} : { outputCheck }),
         baseUrl: deps.baseUrl,
         instructions: composeInstructions(claim, tools, { ...surroundings, now: deps.clock.now() }),
         messages,
@@ -190,6 +194,18 @@ function modelOf({ model: { basePath: _path, reasoning, ...model } }: ClaimAnswe
   // A gateway that is newer than this image may know other words.
   const effort = EFFORTS.find((known) => known === reasoning);
   return effort === undefined ? model : { ...model, reasoning: effort };
+}
+
+/** What the last message must be. A schema that cannot be used ends the run before it costs anything. */
+function outputCheckIn({ outputSchema }: ClaimAnswer): OutputCheck | EngineOutcome | undefined {
+  if (outputSchema === undefined) return undefined;
+  try {
+    return outputCheckOf(JSON.parse(outputSchema) as Record<string, unknown>);
+  } catch (error) {
+    const why = error instanceof Error ? error.message : 'it is no schema';
+    const what = `spec.outputSchema of the agent cannot be used: ${why}.`;
+    return { reason: 'OutputMismatch', message: outcomeOf('OutputMismatch', what).message, output: null, steps: 0 };
+  }
 }
 
 /** The same for all runs of a session, and says nothing about it. */

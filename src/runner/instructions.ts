@@ -10,7 +10,7 @@ import type { EngineTool } from './engine.js';
  * from a provider's prompt cache. What differs from run to run is in run-context.ts.
  */
 export function composeInstructions(
-  { agent, abilities, limits }: Pick<ClaimAnswer, 'agent' | 'abilities' | 'limits'>,
+  { agent, abilities, limits, outputSchema }: Pick<ClaimAnswer, 'agent' | 'abilities' | 'limits' | 'outputSchema'>,
   tools: readonly Pick<EngineTool, 'name' | 'server'>[],
   around: Partial<Surroundings> & { now: number },
 ): string {
@@ -37,6 +37,11 @@ export function composeInstructions(
   }
   if (agent.soul !== '') parts.push(agent.soul);
   if (abilities !== undefined) parts.push(...aboutSkills(abilities));
+  if (outputSchema !== undefined) {
+    parts.push(
+      `A program reads your last message: it must be one JSON value that fits this JSON Schema, and nothing else, with no word before or after it.\n${outputSchema}`,
+    );
+  }
   return parts.join('\n\n');
 }
 

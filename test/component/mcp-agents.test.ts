@@ -50,6 +50,30 @@ describe('update_agent', () => {
     expect(Object.keys(shown)).not.toContain('reasoning');
   });
 
+  test('an outputSchema takes the place of the one before, member by member', async () => {
+    const first = { type: 'object', properties: { a: { type: 'string' }, b: { enum: ['x'] } }, required: ['a'] };
+    const second = { type: 'object', properties: { a: { type: 'number' } } };
+    expect((await update({ outputSchema: first })).payload['updated']).toEqual(['outputSchema']);
+    expect((await update({ outputSchema: first })).payload['updated']).toEqual([]);
+    expect((await update({ outputSchema: second })).payload['updated']).toEqual(['outputSchema']);
+    expect(stored()?.spec.outputSchema).toEqual(second);
+    expect((await harness.call('get_agent', { agentId: AGENT })).payload['outputSchema']).toEqual(second);
+    await update({ outputSchema: null });
+    expect(stored()?.spec).not.toHaveProperty('outputSchema');
+  });
+
+  test.each([
+    [{ if: {} }, /^argument "outputSchema" cannot be used: \/if is not supported$/],
+    [{ properties: { a: { const: null } } }, /^argument "outputSchema" has null at \/properties\/a\/const: say type/],
+    ['text', /^argument "outputSchema" must be an object/],
+  ])('an outputSchema that no run could use is refused (%#)', async (outputSchema, error) => {
+    expect((await update({ outputSchema })).payload).toEqual({ error: expect.stringMatching(error) });
+    expect((await harness.call('create_agent', { name: 'A', outputSchema })).payload).toEqual({
+      error: expect.stringMatching(error),
+    });
+    expect(harness.api.writes).toEqual([]);
+  });
+
   test('null sets model, temperature and stepLimit back, and empties the description', async () => {
     await update({ model: 'm', temperature: 0, stepLimit: 7, description: 'd' });
     const { payload } = await update({ model: null, temperature: null, stepLimit: null, description: null });

@@ -318,6 +318,15 @@ describe('spec 2: exactly these keys, in this order', () => {
     );
   });
 
+  test('get_run of an agent with an outputSchema has the output parsed', async () => {
+    const status = { phase: 'done' as const, reason: 'Completed', structured: true, output: '{"total":2}' };
+    harness.seedRun('acme-box', 'greeter-1', { status });
+    harness.seedRun('acme-box', 'greeter-2', { status: { ...status, reason: 'StepLimitReached' } });
+    const read = async (runId: string) => (await harness.call('get_run', { agentId: AGENT, runId })).payload;
+    expect(await read('greeter-1')).toMatchObject({ output: '{"total":2}', outputJson: { total: 2 } });
+    expect(Object.keys(await read('greeter-2'))).not.toContain('outputJson');
+  });
+
   test('get_run and send_message', async () => {
     harness.seedRun('acme-box', 'greeter-1');
     const run = { agentId: AGENT, runId: 'greeter-1' };

@@ -233,6 +233,10 @@ export const AgentRunStatus = z.object({
     .optional()
     .describe('Who executes the run and who serves it.'),
   untrusted: z.boolean().optional().describe('True when the run, its session or its parent came from a webhook.'),
+  structured: z
+    .boolean()
+    .optional()
+    .describe('True when output must be JSON that fits spec.outputSchema of the agent.'),
   approvals: RunApprovals.optional(),
   usage: RunUsage.optional(),
   openCall: OpenCall.optional(),

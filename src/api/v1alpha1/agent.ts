@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { AGE_COLUMN, defineResource, dnsLabelName } from '../define-resource.js';
+import { AGE_COLUMN, FREE_FORM, defineResource, dnsLabelName } from '../define-resource.js';
 import { MAX_SECRET_NAMES } from '../credentials.js';
 import type { Resource } from '../meta.js';
 import { BUDGET_RULES, Budgets, Conditions, FoldedTotals, Folding, Provider, Timestamp } from './common.js';
@@ -47,6 +47,9 @@ export type Reasoning = z.output<typeof Reasoning>;
 /** What one answer of a model may have in output tokens, thoughts with them. */
 export const MaxOutputTokens = z.int().min(256).max(1_000_000);
 
+/** JSON Schema of the last message. Which keywords there are is no matter of ours: src/run/output-schema.ts says what is checked. */
+export const OutputSchema = z.looseObject({}).meta({ [FREE_FORM]: true });
+
 export const AgentSetup = z
   .object({
     required: z.boolean().describe('Whether the guided setup must run after an install.'),
@@ -78,6 +81,9 @@ export const AgentSpec = z.object({
     "Most output tokens of one model call, thoughts with them; the model's limit when absent or smaller.",
   ),
   stepLimit: z.int().min(1).max(500).optional().describe('Most tool-calling steps in one run; 50 when absent.'),
+  outputSchema: OutputSchema.optional().describe(
+    'JSON Schema (an object, at most 16 KiB) that the last message of a run fits, which then is JSON alone; free text when absent.',
+  ),
   tools: AgentTools,
   selfImprovement: SelfImprovement,
   approvals: z
@@ -103,7 +109,9 @@ export const AgentSpec = z.object({
 });
 
 /** Optional settings of how its model works; an agent without one leaves it to the model. */
-export const MODEL_CONTROL = ['reasoning', 'maxOutputTokens'] as const satisfies (keyof z.output<typeof AgentSpec>)[];
+export const MODEL_CONTROL = ['reasoning', 'maxOutputTokens', 'outputSchema'] as const satisfies (keyof z.output<
+  typeof AgentSpec
+>)[];
 export type ModelControl = Partial<Pick<z.output<typeof AgentSpec>, (typeof MODEL_CONTROL)[number]>>;
 
 /** What a spec says of {@link MODEL_CONTROL}, and nothing of what it does not. */

@@ -52,7 +52,7 @@ export function answerOf(run: AgentRun, input: RunInput, contextWindow: number |
   const { agent, box } = input;
   const claim = run.status?.claim;
   if (claim === undefined) throw new Error(`run ${run.metadata.name} is not claimed`);
-  const { temperature, reasoning, maxOutputTokens, provider } = agent.spec;
+  const { temperature, reasoning, maxOutputTokens, outputSchema, provider } = agent.spec;
   return {
     protocol: PROTOCOL_VERSION,
     epoch: claim.epoch,
@@ -79,6 +79,7 @@ export function answerOf(run: AgentRun, input: RunInput, contextWindow: number |
       ...(maxOutputTokens === undefined ? {} : { maxOutputTokens }),
       ...(contextWindow === undefined ? {} : { contextWindow }),
     },
+    ...(outputSchema === undefined ? {} : { outputSchema: JSON.stringify(outputSchema) }),
     message: input.message,
     history: input.history,
     ...(input.resume === undefined ? {} : { opening: input.resume.opening }),

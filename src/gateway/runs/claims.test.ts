@@ -315,3 +315,11 @@ test('a run whose claim the API server finds invalid ends at once, and says why'
     message: expect.stringContaining('claim') as string,
   });
 });
+
+test('an outputSchema goes to the runner, and the status says that there is one', async () => {
+  const outputSchema = { type: 'object', required: ['total'] };
+  const world = new GatewayWorld({ agent: { outputSchema } });
+  const claimed = await world.claim(world.startGateway(), world.addRun('helper-1'));
+  expect(claimed.json['outputSchema']).toBe(JSON.stringify(outputSchema));
+  expect(world.run('helper-1').status?.structured).toBe(true);
+});

@@ -11,6 +11,7 @@ import { whyUnavailable } from '../../models/availability.js';
 import { findModel } from '../../models/catalog.js';
 import { isoNow } from '../../runtime/clock.js';
 import { connectorSummaries, expectInCatalog } from '../connectors/connectors.js';
+import { expectOutputSchema } from './output-schema.js';
 import { memoizedLists, memoizedRecords } from '../memoized-lists.js';
 import type { Caller } from '../keys/key-check.js';
 import type { KeyedWaiter } from '../../kube/keyed-waiter.js';
@@ -147,6 +148,7 @@ export interface NewAgent extends ModelControl {
 /** Creates an agent; one write. `active` is the controller's decision, for which it waits at most 5 s. */
 export async function createAgent(deps: AgentDeps, caller: Caller, input: NewAgent) {
   const box = chooseBox(deps, caller, input.spaceId);
+  expectOutputSchema(input.outputSchema);
   expectInCatalog(deps, input.connectors ?? []);
   const created = await createUnderFreeName(deps, caller, box, input);
   const write = { kind: Agents.kind, resourceVersion: created.metadata.resourceVersion ?? '' };

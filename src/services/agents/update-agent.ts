@@ -5,6 +5,7 @@ import type { Agent, ModelControl } from '../../api/v1alpha1/agent.js';
 import type { Provider } from '../../api/v1alpha1/common.js';
 import { deleteChild } from './agent-children.js';
 import { handleOwners, warningsOf } from './agents.js';
+import { expectOutputSchema } from './output-schema.js';
 import { changeAgent } from './change-agent.js';
 import type { ChangeAgentDeps } from './change-agent.js';
 import type { Caller } from '../keys/key-check.js';
@@ -35,6 +36,7 @@ export interface AgentUpdate extends ModelControlUpdate {
 /** The result of update_agent: only the passed fields change. One GET, at most one PATCH. */
 export async function updateAgent(deps: ChangeAgentDeps, caller: Caller, id: string, input: AgentUpdate) {
   if (input.handle !== undefined) expectHandle(input.handle);
+  expectOutputSchema(input.outputSchema);
   const known = await findAgent(deps, caller, id);
   let updated: string[] = [];
   const agent = await changeAgent(deps, caller, known, (stored) => {
@@ -75,7 +77,7 @@ export function changesOf({ spec, metadata }: Pick<Agent, 'spec' | 'metadata'>, 
   for (const [field, given] of Object.entries(input)) {
     if (given === undefined) continue;
     const wanted = wantedValue(field, given, now[field]);
-    if (!sameJson(wanted ?? undefined, now[field])) patch[field] = replacing(field, wanted);
+    if (!sameJson(wanted ?? undefined, now[field])) patch[field] = replacing(field, wanted, now[field]);
   }
   return patch;
 }
@@ -86,9 +88,20 @@ function wantedValue(field: string, given: unknown, now: unknown): unknown {
   return given;
 }
 
-/** A merge patch merges objects: a setup that loses its prompt needs an explicit null. */
-function replacing(field: string, wanted: unknown): unknown {
-  return field === 'setup' ? { prompt: null, ...(wanted as object) } : wanted;
+/** A merge patch merges objects: what an object loses needs an explicit null. */
+function replacing(field: string, wanted: unknown, now: unknown): unknown {
+  return field === 'setup' || field === 'outputSchema' ? patchTo(wanted, now) : wanted;
+}
+
+function patchTo(wanted: unknown, now: unknown): unknown {
+  if (!isObject(wanted) || !isObject(now)) return wanted;
+  const lost = Object.keys(now).filter((name) => wanted[name] === undefined);
+  const kept = Object.entries(wanted).map(([name, value]) => [name, patchTo(value, now[name])] as const);
+  return { ...Object.fromEntries(lost.map((name) => [name, null])), ...Object.fromEntries(kept) };
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /**

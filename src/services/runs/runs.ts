@@ -9,6 +9,7 @@ import type { AgentRun } from '../../api/v1alpha1/agent-run.js';
 import { orUndefined } from '../../kube/errors.js';
 import type { FeedAnswer } from '../../protocol/feed.js';
 import { warningsIn, withWarnings } from '../../run/warnings.js';
+import { parseJsonText } from '../../protocol/json-limits.js';
 import type { RunEvent } from '../../protocol/run.js';
 import type { Clock } from '../../runtime/clock.js';
 import { readTranscript } from '../../transcript/chunk-store.js';
@@ -172,6 +173,7 @@ export async function getRun(deps: RunDeps, caller: Caller, id: string, options:
     ...record(agent, projected),
     ...live?.usage,
     output: details.output,
+    ...parsedOutput(run, details.output),
     pending: await pendingOf(deps, agent, projected),
     input: inputOf(run),
     // Of the input tokens: what the provider read from its prompt cache, and what it put there.
@@ -244,6 +246,17 @@ async function readDetails(deps: ScopeDeps, { agent, run, live, includeToolCalls
   };
 }
 
+/** The output of an agent with an outputSchema; nothing when the run did not come so far. */
+function parsedOutput({ status }: AgentRun, output: string | null): { outputJson?: unknown } {
+  if (status?.structured !== true || status.reason !== 'Completed' || status.pending !== undefined) return {};
+  try {
+    return output === null ? {} : { outputJson: parseJsonText(output) };
+  } catch {
+    // Cut, because its transcript is gone.
+    return {};
+  }
+}
+
 function toolCall({ step, tool, input, result, isError, durationMs }: ToolEvent) {
   return { step, tool, input, result, isError, durationMs };
 }
@@ -302,6 +315,7 @@ export async function sendMessage(deps: RunDeps, caller: Caller, id: string, inp
   return {
     ...record(agent, projected),
     output,
+    ...parsedOutput(run, output),
     pending: pendingOfRun(deps.caches, projected),
     ...(projected.terminal ? {} : { note: stillWorking(agent, projected) }),
   };

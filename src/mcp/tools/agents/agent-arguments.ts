@@ -3,6 +3,7 @@ import { z } from 'zod';
 import {
   AgentSpec,
   MaxOutputTokens,
+  OutputSchema,
   Reasoning,
   SELF_IMPROVEMENT_FLAGS,
   TOOL_FAMILIES,
@@ -28,6 +29,7 @@ export const agentFields = {
   stepLimit: z.int().min(1).max(500).optional().describe('Most tool-calling steps a run.'),
   reasoning: Reasoning.optional().describe('How much the model thinks.'),
   maxOutputTokens: MaxOutputTokens.optional().describe('Of one model call.'),
+  outputSchema: OutputSchema.optional().describe('JSON Schema of the last message.'),
   tools: flags(TOOL_FAMILIES).optional().describe('Capability families; all on by default.'),
   selfImprovement: flags(SELF_IMPROVEMENT_FLAGS)
     .optional()
@@ -55,6 +57,7 @@ export const agentUpdateFields = {
   stepLimit: z.int().min(1).max(500).nullable().optional().describe(orDefault),
   reasoning: Reasoning.nullable().optional().describe(orDefault),
   maxOutputTokens: MaxOutputTokens.nullable().optional().describe(orDefault),
+  outputSchema: OutputSchema.nullable().optional().describe(orDefault),
   tools: agentFields.tools.describe('Only those passed change.'),
   selfImprovement: agentFields.selfImprovement.describe('Only those passed change.'),
 };
