@@ -391,7 +391,7 @@ test('a model that uses the same call id in every step loses no record', async (
 });
 
 test('at the step limit the model is asked to close without tools', async () => {
-  const { outcome, requests } = await run(
+  const { outcome, told, requests } = await run(
     [ask('echo', { text: '1' }), ask('echo', { text: '2' }), { text: 'So far.' }],
     {
       stepLimit: 3,
@@ -404,6 +404,11 @@ test('at the step limit the model is asked to close without tools', async () => 
     steps: 3,
   });
   expect(requests.map((request) => request.body.tool_choice)).toEqual(['auto', 'auto', 'none']);
+  // It is told so, and people see nothing of it; a later run of the session sends the same.
+  const before = expect.stringContaining('This is the last step') as string;
+  expect(ofType(told, 'message').at(-2)).toMatchObject({ role: 'user', text: '', frame: { before, after: '' } });
+  expect(requests[2]?.body.messages.at(-1)).toEqual({ role: 'user', content: before });
+  expect(JSON.stringify(requests[1]?.body.messages)).not.toContain('last step');
 });
 
 test('a model that calls tools in spite of that ends there, with its last text', async () => {
@@ -462,6 +467,45 @@ test('an agent that never speaks says so', async () => {
 test('an answer that a filter blocked is not asked for again', async () => {
   const { outcome, requests } = await run([{ text: '', finishReason: 'content_filter' }]);
   expect(outcome).toMatchObject({ reason: 'ContentFiltered', output: null, steps: 1 });
+  expect(requests).toHaveLength(1);
+});
+
+test('a model that refuses ends the run with what it said, and is not asked again', async () => {
+  const requests: unknown[] = [];
+  const answer = {
+    id: 'msg_1',
+    type: 'message',
+    role: 'assistant',
+    model: 'claude-sonnet-5',
+    content: [{ type: 'text', text: 'I will not.' }],
+    stop_reason: 'refusal',
+    stop_sequence: null,
+    usage: { input_tokens: 10, output_tokens: 3 },
+  };
+  const nothing = () => Promise.resolve();
+  const outcome = await createAiSdkEngine((_url, init) => {
+    requests.push(init?.body);
+    return Promise.resolve(Response.json(answer));
+  }).run(
+    {
+      provider: 'anthropic',
+      model: 'claude-sonnet-5',
+      baseUrl: 'http://gateway.test/v1',
+      instructions: 'Be kind.',
+      messages: [{ role: 'user', text: 'Hello' }],
+      tools: [echo],
+      stepLimit: 10,
+    },
+    { onTool: nothing, onMessage: nothing, onStep: nothing, onWarning: nothing, onCompaction: nothing },
+    new AbortController().signal,
+  );
+  expect(outcome).toEqual({
+    reason: 'ModelRefused',
+    message:
+      'The model refused to answer. Read output for what it said before; word the task in another way, or choose another model.',
+    output: 'I will not.',
+    steps: 1,
+  });
   expect(requests).toHaveLength(1);
 });
 

@@ -24,6 +24,7 @@ import { parseJson } from './gateway-client.js';
 import { languageModel, optionsFor } from './model-provider.js';
 import { failed, withNotes } from './results.js';
 import { CACHE_MARK, markedMessages } from './prompt-cache.js';
+import { LAST_STEP } from './run-context.js';
 
 // Warnings are told as events of the run; the SDK would print them into the log of the pod.
 globalThis.AI_SDK_LOG_WARNINGS = false;
@@ -110,9 +111,10 @@ async function generate(input: EngineInput, { loop, fetch, signal }: GenerateCon
       // Without tools the model closes with a message; else a run at its limit would end without a word.
       prepareStep: async ({ messages: sent }) => {
         const shorter = await context.before(sent);
-        const last = loop.steps === stepLimit - 1 ? { toolChoice: 'none' as const } : {};
-        messages = markedMessages(shorter ?? sent);
-        return { ...last, ...toldOf(input), messages };
+        const isLast = loop.steps === stepLimit - 1;
+        const notes = isLast && stepLimit > 1 ? toModelMessages([await loop.lastStep()], input) : [];
+        messages = markedMessages([...(shorter ?? sent), ...notes]);
+        return { ...(isLast ? { toolChoice: 'none' as const } : {}), ...toldOf(input), messages };
       },
       onToolExecutionEnd: (event) => loop.onToolEnd(event),
       onStepEnd: async (step) => {
@@ -241,6 +243,7 @@ class Loop {
   #askedAgain = false;
   #corrections = 0;
   readonly #check: OutputCheck | undefined;
+  #isLastTold = false;
   readonly #warned = new Set<string>();
   /** Outcomes of the calls of the step under way, by id: some models use the same ids in every step. */
   #calls = new Map<string, CallOutcome>();
@@ -270,6 +273,13 @@ class Loop {
   hear(text: string): void {
     if (text === '') return;
     this.output = this.#end?.finishReason === 'length' ? `${this.output ?? ''}${text}` : text;
+  }
+
+  /** What the model is told with its last step; recorded once, also when that is tried again. */
+  async lastStep(): Promise<TranscriptMessage> {
+    if (!this.#isLastTold) await this.#hooks.onMessage(LAST_STEP);
+    this.#isLastTold = true;
+    return LAST_STEP;
   }
 
   /** What the model is told when its answer was none, or only the beginning of one; undefined when the loop is over. */

@@ -44,6 +44,11 @@ export function noteOfRun(told: RunFacts): UserMessage | undefined {
   return said.length === 0 ? undefined : runnerNote(said);
 }
 
+/** What a model is told with its last step, in which it has no tools: else its result would be what it was about to do. */
+export const LAST_STEP: UserMessage = runnerNote([
+  'This is the last step of this run, and no tool can be called in it. Write the result now: what is done, and what is left to do.',
+]);
+
 /** A message that nobody wrote. */
 function runnerNote(said: readonly string[]): UserMessage {
   return { role: 'user', text: '', frame: { before: block(said), after: '' } };
