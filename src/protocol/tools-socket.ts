@@ -17,6 +17,7 @@
 import { z } from 'zod';
 import { boundedRecord } from './bounded-parse.js';
 import { JsonLimitError, parseJson } from './json-limits.js';
+import { MAX_PICTURES, Picture } from './pictures.js';
 import { Text } from './sizes.js';
 
 /** Largest frame, without its length. */
@@ -77,7 +78,7 @@ export const TOOL_DEFINITIONS = {
   read: {
     family: 'files',
     description:
-      'Reads a text file of the workspace: at most 2000 lines or 50 KiB at a time. Each line comes behind its number and a tab, which are not in the file.',
+      'Reads a text file of the workspace: at most 2000 lines or 50 KiB at a time; or shows a picture (PNG, JPEG, GIF, WebP). Each line comes behind its number and a tab, which are not in the file.',
     input: z.object({
       path: Path.describe('File, relative to the workspace.'),
       offset: z.int().min(1).max(1_000_000_000).optional().describe('First line to read, counted from 1.'),
@@ -177,7 +178,8 @@ export const TOOL_DEFINITIONS = {
   },
   browser_screenshot: {
     family: 'browser',
-    description: 'Saves a picture of the open page of the browser as a PNG file in the workspace and returns its path.',
+    description:
+      'Saves a picture of the open page of the browser as a PNG file in the workspace, returns its path and shows it.',
     input: z.object({
       fullPage: z.boolean().optional().describe('True for all of the page, not only what is in view.'),
     }),
@@ -209,6 +211,8 @@ export const ToolsResult = z.object({
   type: z.literal('result'),
   isError: z.boolean(),
   result: boundedRecord(Text, z.unknown(), 10_000),
+  /** Of a file or a page, for models that see. */
+  pictures: z.array(Picture).max(MAX_PICTURES).optional(),
 });
 export type ToolsResult = z.output<typeof ToolsResult>;
 

@@ -21,6 +21,7 @@ import type { TranscriptMessage } from '../protocol/run.js';
 import { Context, type ContextOptions } from './context.js';
 import { withOwnCallIds } from './call-ids.js';
 import { parseJson } from './gateway-client.js';
+import { PictureShow } from './pictures.js';
 import { languageModel, optionsFor } from './model-provider.js';
 import { failed, withNotes } from './results.js';
 import { CACHE_MARK, markedMessages } from './prompt-cache.js';
@@ -95,7 +96,7 @@ async function generate(input: EngineInput, { loop, fetch, signal }: GenerateCon
       ? generateText({ ...settings, messages })
       : generateText({
           ...conversation,
-          messages: markedMessages(messages),
+          messages: markedMessages(loop.pictures.bounded(messages)),
           tools: withoutExecution(tools),
           ...toldOf(input),
         }),
@@ -113,7 +114,7 @@ async function generate(input: EngineInput, { loop, fetch, signal }: GenerateCon
         const shorter = await context.before(sent);
         const isLast = loop.steps === stepLimit - 1;
         const notes = isLast && stepLimit > 1 ? toModelMessages([await loop.lastStep()], input) : [];
-        messages = markedMessages([...(shorter ?? sent), ...notes]);
+        messages = markedMessages([...loop.pictures.bounded(shorter ?? sent), ...notes]);
         return { ...(isLast ? { toolChoice: 'none' as const } : {}), ...toldOf(input), messages };
       },
       onToolExecutionEnd: (event) => loop.onToolEnd(event),
@@ -130,7 +131,9 @@ async function generate(input: EngineInput, { loop, fetch, signal }: GenerateCon
       const said = finalStep.text === '' ? [] : finalStep.response.messages;
       messages = [...messages, ...said, ...toModelMessages([note], input)];
     } catch (error) {
-      const shorter = signal.aborted ? undefined : await context.refused(error);
+      const shorter = signal.aborted
+        ? undefined
+        : ((await context.refused(error)) ?? (await loop.withoutPictures(error, messages)));
       if (shorter === undefined) throw error;
       messages = shorter;
     }
@@ -185,13 +188,8 @@ function toSdkTool(definition: EngineTool, loop: Loop, signal: AbortSignal) {
     inputSchema: jsonSchema(() => definition.schema ?? asSchema(definition.input).jsonSchema),
     execute: (input: unknown, { toolCallId }: { toolCallId: string }) =>
       loop.execute({ callId: toolCallId, input, definition }, signal),
-    toModelOutput: ({ output }: { output: ToolResult }) => modelOutput(output),
+    toModelOutput: ({ output }: { output: ToolResult }) => loop.pictures.outputOf(output),
   });
-}
-
-function modelOutput({ result, isError, text }: ToolResult) {
-  if (text !== undefined) return { type: isError ? ('error-text' as const) : ('text' as const), value: text };
-  return { type: isError ? ('error-json' as const) : ('json' as const), value: result as never };
 }
 
 function bytesOfTool({ name, description, input, schema }: EngineTool): number {
@@ -245,6 +243,7 @@ class Loop {
   readonly #check: OutputCheck | undefined;
   #isLastTold = false;
   readonly #warned = new Set<string>();
+  readonly pictures: PictureShow;
   /** Outcomes of the calls of the step under way, by id: some models use the same ids in every step. */
   #calls = new Map<string, CallOutcome>();
 
@@ -255,6 +254,15 @@ class Loop {
     this.#hooks = hooks;
     this.#check = outputCheck;
     this.#model = { provider, model };
+    this.pictures = new PictureShow(this.#model);
+  }
+
+  /** After a call that was refused: the conversation to try again with, when pictures may be the reason. */
+  async withoutPictures(error: unknown, messages: readonly ModelMessage[]): Promise<ModelMessage[] | undefined> {
+    const plain = this.pictures.refused(error, messages);
+    if (plain !== undefined)
+      await this.#hooks.onWarning('The model refused a call with pictures: it is shown none any more.');
+    return plain;
   }
 
   /** A call after one that waits is not executed: what the person says may change what the agent wants. */

@@ -5,6 +5,7 @@
  */
 import type { ModelMessage, ToolModelMessage } from 'ai';
 import { clearedMark, isClearableResult, isClearedMark } from '../run/session/cleared-result.js';
+import { jsonWithoutPictures } from './pictures.js';
 import { cutMiddle } from '../runtime/text.js';
 
 /** Compaction begins at this share of the window. */
@@ -38,9 +39,12 @@ export function isFull(tokens: number, contextWindow: number): boolean {
   return tokens > contextWindow * FULL;
 }
 
-/** Bytes of JSON, of which tokens are estimated. */
+/** Bytes of JSON, of which tokens are estimated; a picture counts as it is seen, not by its bytes. */
 export function bytesOf(messages: readonly ModelMessage[]): number {
-  return messages.reduce((sum, message) => sum + Buffer.byteLength(JSON.stringify(message)), 0);
+  return messages.reduce((sum, message) => {
+    const { json, pictureBytes } = jsonWithoutPictures(message);
+    return sum + Buffer.byteLength(json) + pictureBytes;
+  }, 0);
 }
 
 /** Where the messages begin that stay as they are: about the newest 20,000 tokens, a quarter of a small window. */
@@ -155,5 +159,5 @@ function says({ content }: Extract<ModelMessage, { role: 'assistant' }>): boolea
 }
 
 function textOf({ content }: ModelMessage): string {
-  return typeof content === 'string' ? content : JSON.stringify(content);
+  return typeof content === 'string' ? content : jsonWithoutPictures(content).json;
 }

@@ -6,6 +6,7 @@
 import type { AssistantModelMessage, ModelMessage, ToolModelMessage } from 'ai';
 import type { SentAnswer, TranscriptMessage } from '../protocol/run.js';
 import { parseJson } from './gateway-client.js';
+import { storedParts } from './pictures.js';
 import { textWithFrame } from './run-context.js';
 
 type Assistant = Extract<TranscriptMessage, { role: 'assistant' }>;
@@ -81,7 +82,7 @@ function resultOf({ toolCallId, toolName, output }: ToolResultPart): ToolAnswer 
     case 'error-text':
       return { ...base, result: toJson(output.value), isError: output.type === 'error-text', form: 'text' };
     case 'content':
-      return { ...base, result: toJson(output.value), isError: false, form: 'content' };
+      return { ...base, result: toJson(storedParts(output.value)), isError: false, form: 'content' };
     case 'execution-denied':
       return { ...base, result: toJson({ error: output.reason ?? 'denied' }), isError: true };
   }

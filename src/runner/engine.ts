@@ -5,6 +5,7 @@
 import type { z } from 'zod';
 import type { OutputCheck } from '../run/output-schema.js';
 import type { RunReason } from '../run/reasons.js';
+import type { Picture } from '../protocol/pictures.js';
 import type { TranscriptMessage } from '../protocol/run.js';
 
 /** What a tool call came to. A tool that fails answers with `isError`, and so it may when the run is aborted: with what there is until then. */
@@ -13,6 +14,8 @@ export interface ToolResult {
   isError: boolean;
   /** What the model reads in place of the JSON of `result`. */
   text?: string;
+  /** What a model that sees is shown beside it. */
+  pictures?: Picture[] | undefined;
   /** The call waits for a person: the loop ends after this step, and the call stays without a result. */
   pause?: Pause;
 }

@@ -1,5 +1,6 @@
 /** Results of tools, in the shape and size that the engine hands to a model. */
 import { cutJson } from '../runtime/cut-json.js';
+import type { Picture } from '../protocol/pictures.js';
 import type { ToolResult } from './engine.js';
 
 /** Stored input of a tool call, in bytes of JSON. */
@@ -18,6 +19,11 @@ export function withNotes(result: ToolResult, notes: readonly string[]): ToolRes
   const note = notes.join('; ');
   const text = result.text === undefined ? {} : { text: `${result.text}\n[${note}]` };
   return { ...result, result: { ...result.result, note }, ...text };
+}
+
+/** The result with what a model that sees is shown beside it. */
+export function withPictures(result: ToolResult, pictures: Picture[]): ToolResult {
+  return pictures.length === 0 ? result : { ...result, pictures };
 }
 
 /** The result with at most `maxBytes` of JSON, and without anything else that another side may have put beside it. */

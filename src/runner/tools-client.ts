@@ -4,6 +4,7 @@
  */
 import type { Socket } from 'node:net';
 import type { Clock } from '../runtime/clock.js';
+import { picturesIn } from '../protocol/pictures.js';
 import {
   BROWSER_SECONDS,
   encodeFrame,
@@ -16,7 +17,7 @@ import {
 } from '../protocol/tools-socket.js';
 import type { PodToolFamily, ToolName } from '../protocol/tools-socket.js';
 import type { ToolResult } from './engine.js';
-import { bounded, failed } from './results.js';
+import { bounded, failed, withPictures } from './results.js';
 import { connectTools } from './tools-connection.js';
 
 /** What a model is shown of a result, in bytes of JSON: the tools' own limits are below it, a hostile side is cut here. */
@@ -58,7 +59,8 @@ export function createToolsClient(options: { socketPath: string; run: string; cl
       }
       if (socket === undefined) return failed('The tools container does not answer; it may be starting again.');
       const result = await exchange(socket, frame, { clock: options.clock, seconds: secondsFor(call), signal });
-      return bounded(result, MAX_MODEL_RESULT_BYTES);
+      const { pictures = [], ...rest } = result;
+      return withPictures(bounded(rest, MAX_MODEL_RESULT_BYTES), picturesIn(pictures));
     },
   };
 }

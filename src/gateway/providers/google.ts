@@ -14,7 +14,15 @@ const Content = z.strictObject({
       thoughtSignature: Text.optional(),
       inlineData: z.strictObject({ mimeType: Text, data: Text }).optional(),
       functionCall: z.strictObject({ id: Text.optional(), name: Text, args: z.unknown().optional() }).optional(),
-      functionResponse: z.strictObject({ id: Text.optional(), name: Text, response: z.unknown() }).optional(),
+      functionResponse: z
+        .strictObject({
+          id: Text.optional(),
+          name: Text,
+          response: z.unknown(),
+          // Pictures.
+          parts: listOf(z.strictObject({ inlineData: z.strictObject({ mimeType: Text, data: Text }) })).optional(),
+        })
+        .optional(),
     }),
   ),
 });

@@ -1,3 +1,4 @@
+import { pngOf } from '../../../test/builders/png.js';
 import { resultOf } from './tool-result.js';
 
 const text = (value: string) => ({ type: 'text', text: value });
@@ -42,6 +43,20 @@ test.each([
   ],
 ])('%s', (_name, answer, result) => {
   expect(resultOf(answer)).toEqual(result);
+});
+
+test('a picture is shown beside the words', () => {
+  const data = pngOf(2, 2).toString('base64');
+  const { result, pictures } = resultOf({
+    content: [text('here'), { type: 'image', mimeType: 'image/png', data }],
+    structuredContent: { a: 1 },
+  });
+  expect([result, pictures]).toEqual([{ a: 1 }, [{ mediaType: 'image/png', data }]]);
+  const bytes = Buffer.byteLength(data, 'base64');
+  expect(resultOf({ content: [{ type: 'image', mimeType: 'image/png', data }] }).result).toEqual({
+    text: `[image of type image/png, ${bytes} bytes]`,
+  });
+  expect(resultOf({ isError: true, content: [{ type: 'image', data }] }).pictures).toBeUndefined();
 });
 
 test('a long one is cut to 30,000 bytes', () => {

@@ -1,6 +1,7 @@
 /** The answer of an MCP server as a result of ours: bounded, and in words where it is no text. Pure. */
 import type { ToolResult } from '../engine.js';
-import { bounded, failed } from '../results.js';
+import { picturesIn } from '../../protocol/pictures.js';
+import { bounded, failed, withPictures } from '../results.js';
 import type { RemoteResult } from './client.js';
 
 /** What a model is shown of a result, in bytes of JSON; what is stored of it may be less or more. */
@@ -12,7 +13,12 @@ export function resultOf({ content, structuredContent, isError }: RemoteResult):
     return bounded(failed(text === '' ? 'The tool failed without a word.' : text), MAX_RESULT_BYTES);
   // MCP: the text says the same again.
   const result = isObject(structuredContent) ? structuredContent : { text };
-  return bounded({ isError: false, result }, MAX_RESULT_BYTES);
+  const pictures = Array.isArray(content) ? picturesIn(content.filter(isPictureBlock)) : [];
+  return withPictures(bounded({ isError: false, result }, MAX_RESULT_BYTES), pictures);
+}
+
+function isPictureBlock(block: unknown): block is { type: 'image'; data: string } {
+  return isObject(block) && block['type'] === 'image' && typeof block['data'] === 'string';
 }
 
 function textOf(block: unknown): string {
@@ -21,7 +27,8 @@ function textOf(block: unknown): string {
   if (type === 'text' && typeof block['text'] === 'string') return block['text'];
   if (type === 'resource' && isObject(block['resource'])) return resourceText(block['resource']);
   if (type === 'resource_link') return `[link to ${word(block['name'])} at ${word(block['uri'])}]`;
-  return `[${word(type)} of type ${word(block['mimeType'])}, ${sizeOf(block['data'])}, not shown]`;
+  const shown = isPictureBlock(block) && picturesIn([block]).length > 0 ? '' : ', not shown';
+  return `[${word(type)} of type ${word(block['mimeType'])}, ${sizeOf(block['data'])}${shown}]`;
 }
 
 function resourceText({ uri, text, blob, mimeType }: Record<string, unknown>): string {

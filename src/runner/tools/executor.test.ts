@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { execFileSync } from 'node:child_process';
 import { RIPGREP } from '../../../test/builders/ripgrep.js';
 import { webAccess } from '../../../test/builders/web-access.js';
+import { pngOf } from '../../../test/builders/png.js';
 import { temporaryDirectories } from '../../../test/builders/workspace.js';
 import type { ToolName } from '../../protocol/tools-socket.js';
 import { systemClock } from '../../runtime/clock.js';
@@ -207,6 +208,21 @@ describe('files', () => {
     expect(await readFile(join(workspace, 'a/b.txt'), 'utf8')).toBe('$&1\ntwo\ntwo\n');
     expect((await call('list', {})).result).toEqual({ text: 'a/' });
     expect((await call('list', { path: 'a' })).result).toEqual({ text: 'b.txt\t12' });
+  });
+
+  test('a picture is shown, unless it is too large', async () => {
+    const png = pngOf(3, 3);
+    await writeFile(join(workspace, 'a.png'), png);
+    expect(await call('read', { path: 'a.png' })).toEqual({
+      isError: false,
+      result: { text: `a.png: image/png, ${png.length} bytes` },
+      pictures: [{ mediaType: 'image/png', data: png.toString('base64') }],
+    });
+    await writeFile(join(workspace, 'b.png'), pngOf(3, 3, 700 * 1024));
+    const { isError, result } = await call('read', { path: 'b.png' });
+    expect([isError, result['error']]).toEqual([true, expect.stringContaining('at most 640 KiB')]);
+    await writeFile(join(workspace, 'tiny.png'), png.subarray(0, 20));
+    expect((await call('read', { path: 'tiny.png' })).isError).toBe(true);
   });
 
   test('edit wants exactly one occurrence, or replaceAll', async () => {

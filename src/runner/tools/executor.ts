@@ -8,9 +8,10 @@ import { failed } from '../results.js';
 import type { Browser } from './browser/browser.js';
 import { click, navigate, screenshot, snapshot, type } from './browser/browser-tools.js';
 import { editFile } from './edit.js';
-import { listDirectory, readTextFile, writeTextFile } from './files.js';
+import { listDirectory, writeTextFile } from './files.js';
 import { globFiles } from './glob.js';
 import { grepFiles } from './grep.js';
+import { readTextOrPicture } from './picture-file.js';
 import type { ExecuteTool } from './server.js';
 import { runShell } from './shell.js';
 import { ToolFailure } from './tool-failure.js';
@@ -49,7 +50,7 @@ const ok = <Input>(tool: (input: Input, context: ToolContext) => Promise<Record<
 
 const TOOLS: Tools = {
   shell: runShell,
-  read: ok(readTextFile),
+  read: readTextOrPicture,
   write: ok(writeTextFile),
   edit: ok(editFile),
   list: ok(listDirectory),

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { z } from 'zod';
 import { LABEL_CREDENTIAL } from '../../../src/api/credentials.js';
 import { Secrets } from '../../../src/kube/core-types.js';
-import type { ClaimAnswer } from '../../../src/protocol/run.js';
+import type { ClaimAnswer, TranscriptMessage } from '../../../src/protocol/run.js';
 import { createAiSdkEngine } from '../../../src/runner/ai-sdk-engine.js';
 import type { EngineOutcome, EngineTool, ModelSettings } from '../../../src/runner/engine.js';
 import { startFakeProvider } from '../../builders/fake-provider.js';
@@ -156,12 +156,17 @@ export interface AgentOptions {
   /** What the run is told goes here. */
   warnings?: string[];
   instructions?: string;
+  tools?: readonly EngineTool[];
+  /** Gets the messages of the conversation as they are stored. */
+  stored?: TranscriptMessage[];
 }
 
 /** The agent loop of a run pod. */
 export function runAgent({ claim, url, fetch }: Scene, options: AgentOptions = {}): Promise<EngineOutcome> {
   const { signal = new AbortController().signal, warnings = [], instructions = 'Be kind.' } = options;
+  const { tools = [echo], stored = [] } = options;
   const onWarning = async (text: string) => void warnings.push(text);
+  const onMessage = async (message: TranscriptMessage) => void stored.push(message);
   const nothing = () => Promise.resolve();
   const { basePath, ...model } = claim.model;
   return createAiSdkEngine(fetch).run(
@@ -170,10 +175,10 @@ export function runAgent({ claim, url, fetch }: Scene, options: AgentOptions = {
       baseUrl: url + basePath,
       instructions,
       messages: [{ role: 'user', text: 'Hello' }],
-      tools: [echo],
+      tools,
       stepLimit: claim.limits.stepLimit,
     },
-    { onTool: nothing, onMessage: nothing, onStep: nothing, onWarning, onCompaction: nothing },
+    { onTool: nothing, onMessage, onStep: nothing, onWarning, onCompaction: nothing },
     signal,
   );
 }

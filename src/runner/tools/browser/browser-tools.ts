@@ -1,9 +1,11 @@
 /** The tools `browser_*`. Each gives the page as it is afterwards, so that a model needs no second call to see it. */
 import type { Page } from 'playwright-core';
+import { MAX_PICTURE_PIXELS, pictureOf, type Picture } from '../../../protocol/pictures.js';
 import { targetOf } from '../../../net/dial.js';
 import { BROWSER_SECONDS } from '../../../protocol/tools-socket.js';
 import type { ToolInput } from '../../../protocol/tools-socket.js';
 import type { ToolResult } from '../../engine.js';
+import { withPictures } from '../../results.js';
 import type { ToolContext } from '../executor.js';
 import { MAX_SHOWN_BYTES, openOutputLog } from '../output-capture.js';
 import { ToolFailure } from '../tool-failure.js';
@@ -14,6 +16,8 @@ import { cutUtf8 } from '../../../runtime/text.js';
 /** How long a page may go on loading after a click before it is shown as it is. */
 const SETTLE_MS = 2_000;
 const MAX_PIXELS = 1280 * 20_000;
+/** Of what is shown when the file itself is too large for that. */
+const JPEG_QUALITY = 60;
 
 /** What to tell where there is no browser. */
 export const NO_BROWSER =
@@ -61,12 +65,22 @@ export function type({ ref, text, submit }: ToolInput<'browser_type'>, context: 
   });
 }
 
-/** The picture is a file, not a part of the result: not every model sees pictures. */
-export function screenshot({ fullPage }: ToolInput<'browser_screenshot'>, context: ToolContext): Promise<ToolResult> {
-  return onPage(context, async (page) => {
+/** The picture is a file, since not every model sees pictures; one that does is shown it, smaller where it must be. */
+export async function screenshot(
+  { fullPage }: ToolInput<'browser_screenshot'>,
+  context: ToolContext,
+): Promise<ToolResult> {
+  let shownPicture: Picture | undefined;
+  const result = await onPage(context, async (page) => {
     const height = fullPage === true ? await page.evaluate('document.documentElement.scrollHeight') : 0;
     const isTooLarge = Number(height) * 1280 > MAX_PIXELS;
-    const picture = await page.screenshot({ fullPage: fullPage === true && !isTooLarge });
+    const area = { fullPage: fullPage === true && !isTooLarge };
+    const picture = await page.screenshot(area);
+    const isLong = picture.readUInt32BE(20) > MAX_PICTURE_PIXELS;
+    shownPicture = pictureOf(picture);
+    if (shownPicture === undefined && !isLong) {
+      shownPicture = pictureOf(await page.screenshot({ ...area, type: 'jpeg', quality: JPEG_QUALITY }));
+    }
     const { workspace, run, call } = context;
     const file = openOutputLog(workspace, run, `${call}.png`);
     file.write(picture);
@@ -79,9 +93,11 @@ export function screenshot({ fullPage }: ToolInput<'browser_screenshot'>, contex
       width: picture.readUInt32BE(16),
       height: picture.readUInt32BE(20),
       ...(isTooLarge ? { note: 'The page is too long for one picture: this is what is in view.' } : {}),
+      ...(shownPicture === undefined ? { notShown: 'The picture is too large to be shown.' } : {}),
       ...(await about(page)),
     };
   });
+  return withPictures(result, shownPicture === undefined ? [] : [shownPicture]);
 }
 
 /** A browser that hangs or is left waiting is ended: the next call gets a new one. */
