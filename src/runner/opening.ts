@@ -48,5 +48,8 @@ async function call(tool: EngineTool | undefined, input: unknown, signal: AbortS
   if (tool === undefined || fitted === undefined || 'problem' in fitted) {
     return failed('The approved call cannot be executed any more: the tool is not there or has changed.');
   }
-  return withNotes(await tool.execute(fitted.input, signal), fitted.notes);
+  const result = await tool.execute(fitted.input, signal);
+  // It becomes a stored message, and these hold no pictures.
+  const unseen = (result.pictures ?? []).length === 0 ? [] : ['its picture is not shown after an approval'];
+  return withNotes(result, [...fitted.notes, ...unseen]);
 }

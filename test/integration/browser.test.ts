@@ -102,11 +102,13 @@ test('a ref that is not there says what to do', async () => {
 
 test('a picture is a file of the workspace', async () => {
   await open('/');
-  const { result } = await call('browser_screenshot');
+  const { result, pictures } = await call('browser_screenshot');
   expect(result).toMatchObject({ path: `.runs/ada-1/${calls}.png`, width: 1280, height: 800, title: 'Shop' });
   const picture = await readFile(join(workspace, String(result['path'])));
   expect(picture.subarray(1, 4).toString()).toBe('PNG');
   expect(picture.length).toBe(result['bytes']);
+  // A model that sees is shown it.
+  expect(pictures).toEqual([{ mediaType: 'image/png', data: picture.toString('base64') }]);
   await open('/long');
   expect((await call('browser_screenshot', { fullPage: true })).result).toMatchObject({
     note: expect.stringContaining('too long for one picture'),

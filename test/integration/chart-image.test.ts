@@ -43,6 +43,23 @@ async function imagesOf(values: string[]): Promise<{ pods: string[]; runner: str
   };
 }
 
+test('the search engine of the installation is a setting of the gateway, and SearXNG needs an address', async () => {
+  const searchOf = async (...values: string[]) => {
+    const manifests = await renderChart<Manifest>(values);
+    const containers = manifests.flatMap(({ spec }) => spec?.template?.spec?.containers ?? []);
+    const env = containers.find(({ name }) => name === 'gateway')?.env ?? [];
+    return env.filter(({ name }) => name.includes('WEB_SEARCH')).map(({ value }) => value);
+  };
+  expect(await searchOf()).toEqual(['', '']);
+  expect(await searchOf('gateway.webSearch.engine=brave')).toEqual(['brave', '']);
+  const url = 'gateway.webSearch.baseUrl=http://searxng.search.svc:8080';
+  expect(await searchOf('gateway.webSearch.engine=searxng', url)).toEqual([
+    'searxng',
+    'http://searxng.search.svc:8080',
+  ]);
+  await expect(searchOf('gateway.webSearch.engine=searxng')).rejects.toThrow('gateway.webSearch.baseUrl is required');
+});
+
 test('one repository and one tag name the images of the control plane and of both containers of run pods', async () => {
   expect(await imagesOf(['image.repository=reg.example.com/boxwright', 'image.tag=1.2.3'])).toEqual({
     pods: ['reg.example.com/boxwright:1.2.3'],

@@ -49,6 +49,20 @@ describe('the rules of the CRDs', () => {
   test.each([
     ['a Box that looks like a workspace namespace', 'Box', 'ws-a', { workspace: 'w' }, 'must not begin with ws-'],
     ['a Box with a name above 60 characters', 'Box', 'b'.repeat(61), { workspace: 'w' }, 'at most 60'],
+    [
+      'a Box with a search engine that has no address',
+      'Box',
+      'b1',
+      { workspace: 'w', webSearch: { engine: 'searxng' } },
+      'spec.webSearch.baseUrl is required for engine searxng',
+    ],
+    [
+      'a Box with a search engine that nobody knows',
+      'Box',
+      'b1',
+      { workspace: 'w', webSearch: { engine: 'x' } },
+      'spec.webSearch.engine',
+    ],
     ['a Box without a workspace', 'Box', 'b1', {}, 'spec.workspace'],
     ['a Workspace with a name above 57 characters', 'Workspace', 'w'.repeat(58), {}, 'at most 57'],
     ['an Agent with a dot in its name', 'Agent', 'a.b', { name: 'A' }, 'DNS label'],
