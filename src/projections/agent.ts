@@ -101,6 +101,7 @@ export interface GatewayAgent {
     | 'reasoning'
     | 'maxOutputTokens'
     | 'outputSchema'
+    | 'fallbackModels'
     | 'tools'
     | 'selfImprovement'
     | 'approvals'

@@ -186,6 +186,10 @@ export const ClaimAnswer = z.object({
     /** Tokens that the model can read; unknown when absent. */
     contextWindow: z.int().optional(),
   }),
+  /** Models that the run goes on with when one does not serve, in this order. Absent from older gateways. */
+  fallbacks: listOf(
+    z.object({ provider: Name, model: Name, basePath: Name, contextWindow: z.int().optional() }),
+  ).optional(),
   /** JSON: the JSON Schema of the last message, when there is one. */
   outputSchema: Text.optional(),
   message: Text,

@@ -14,7 +14,7 @@ import type {
   StepRecord,
   ToolResult,
 } from './engine.js';
-import { messagesOfStep, toModelMessages, type Recipient } from './conversation.js';
+import { forAnotherModel, messagesOfStep, toModelMessages, type Recipient } from './conversation.js';
 import { outcomeOf } from '../run/outcome.js';
 import type { OutputCheck } from '../run/output-schema.js';
 import type { TranscriptMessage } from '../protocol/run.js';
@@ -83,28 +83,36 @@ async function settingsOf(input: EngineInput, fetch: typeof globalThis.fetch) {
   };
 }
 
+function systemOf({ instructions: content }: EngineInput) {
+  return { role: 'system' as const, content, providerOptions: CACHE_MARK };
+}
+
+/** The last answer, which may be none. */
+function saidIn({ text, response }: Pick<StepEnd, 'text' | 'response'>): readonly ModelMessage[] {
+  return text === '' ? [] : response.messages;
+}
+
 async function generate(input: EngineInput, { loop, fetch, signal }: GenerateContext) {
   const { stepLimit } = input;
   const tools = toolSetOf(input, loop, signal);
-  const settings = await settingsOf(input, fetch);
-  const conversation = {
-    ...settings,
-    instructions: { role: 'system' as const, content: input.instructions, providerOptions: CACHE_MARK },
-  };
+  let settings = await settingsOf(input, fetch);
   const context = loop.contextOf(input, (messages, as) =>
     as === 'prompt'
       ? generateText({ ...settings, messages })
       : generateText({
-          ...conversation,
+          ...settings,
+          instructions: systemOf(input),
           messages: markedMessages(loop.pictures.bounded(messages)),
           tools: withoutExecution(tools),
           ...toldOf(input),
         }),
   );
   let messages = toModelMessages(input.messages, input);
+  const left = [...(input.fallbacks ?? [])];
   const toTheEnd = () =>
     generateText({
-      ...conversation,
+      ...settings,
+      instructions: systemOf(input),
       messages,
       tools,
       toolCallConcurrency: 1,
@@ -128,12 +136,18 @@ async function generate(input: EngineInput, { loop, fetch, signal }: GenerateCon
       const { finalStep } = await toTheEnd();
       const note = signal.aborted ? undefined : await loop.noteAfter(stepLimit);
       if (note === undefined) return;
-      const said = finalStep.text === '' ? [] : finalStep.response.messages;
-      messages = [...messages, ...said, ...toModelMessages([note], input)];
+      messages = [...messages, ...saidIn(finalStep), ...toModelMessages([note], input)];
     } catch (error) {
-      const shorter = signal.aborted
-        ? undefined
-        : ((await context.refused(error)) ?? (await loop.withoutPictures(error, messages)));
+      if (signal.aborted) throw error;
+      const next = isNotServed(error) ? left.shift() : undefined;
+      if (next !== undefined) {
+        await loop.goOnWith(next, error);
+        context.reset(next.contextWindow);
+        settings = await settingsOf({ ...input, ...next }, fetch);
+        messages = forAnotherModel(messages);
+        continue;
+      }
+      const shorter = (await context.refused(error)) ?? (await loop.withoutPictures(error, messages));
       if (shorter === undefined) throw error;
       messages = shorter;
     }
@@ -232,7 +246,7 @@ interface CallOutcome {
 /** Turns what the SDK tells into our records, and remembers what the outcome needs. */
 class Loop {
   readonly #hooks: EngineHooks;
-  readonly #model: Recipient;
+  #model: Recipient;
   steps = 0;
   output: string | null = null;
   /** How the last step ended. */
@@ -243,7 +257,7 @@ class Loop {
   readonly #check: OutputCheck | undefined;
   #isLastTold = false;
   readonly #warned = new Set<string>();
-  readonly pictures: PictureShow;
+  pictures: PictureShow;
   /** Outcomes of the calls of the step under way, by id: some models use the same ids in every step. */
   #calls = new Map<string, CallOutcome>();
 
@@ -263,6 +277,17 @@ class Loop {
     if (plain !== undefined)
       await this.#hooks.onWarning('The model refused a call with pictures: it is shown none any more.');
     return plain;
+  }
+
+  /** The provider of the model does not serve it: another one answers from here on. */
+  async goOnWith({ provider, model }: Recipient, error: unknown): Promise<void> {
+    const { provider: before, model: former } = this.#model;
+    this.#model = { provider, model };
+    this.pictures = new PictureShow(this.#model);
+    const { message } = describeFailure(error);
+    await this.#hooks.onWarning(
+      `Model ${model} of ${provider} goes on in the place of ${former} of ${before}: ${message}`,
+    );
   }
 
   /** A call after one that waits is not executed: what the person says may change what the agent wants. */
@@ -505,6 +530,14 @@ const SAID_BY_GATEWAY = [
   'ModelUnpriced',
   'BudgetExhausted',
 ] as const;
+
+/** Whether a call failed although nothing was wrong with what was asked: another model may answer it. */
+function isNotServed(error: unknown): boolean {
+  if (!APICallError.isInstance(error)) return false;
+  const body = parseJson(error.responseBody ?? '') as
+    { notServed?: unknown; error?: { type?: unknown } } | null | undefined;
+  return body?.notServed === true || body?.error?.type === 'ModelNotConfigured';
+}
 
 /** A failed model call in the words of the gateway: `{"error": {"type": "<RunReason>", "message": "..."}}`. */
 function describeFailure(error: unknown): Pick<EngineOutcome, 'reason' | 'message'> {

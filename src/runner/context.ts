@@ -64,6 +64,14 @@ export class Context {
     this.#window = options.window;
   }
 
+  /** Another model goes on. */
+  reset(window: number | undefined): void {
+    this.#window = window;
+    this.#bytesPerToken = BYTES_PER_TOKEN;
+    this.#counted = undefined;
+    this.#refusals = 0;
+  }
+
   /** Before a call: a shorter conversation, or undefined when it can stay as it is. */
   async before(messages: ModelMessage[]): Promise<ModelMessage[] | undefined> {
     this.#sent = messages;

@@ -105,6 +105,19 @@ export function toModelMessages(messages: readonly TranscriptMessage[], to: Reci
   return converted;
 }
 
+/** A conversation that another model goes on with: what its provider's own parts mean, that one does not know. */
+export function forAnotherModel(messages: readonly ModelMessage[]): ModelMessage[] {
+  return messages.flatMap((message): ModelMessage[] => {
+    if (message.role !== 'assistant') return [message];
+    const content = partsOf(message).flatMap((part): AssistantPart[] => {
+      if (part.type !== 'text' && part.type !== 'tool-call') return [];
+      const { providerOptions: _own, ...plain } = part;
+      return [plain];
+    });
+    return content.length === 0 ? [] : [{ role: 'assistant', content }];
+  });
+}
+
 function resultsAfter(messages: readonly TranscriptMessage[], index: number): ToolAnswer[] {
   const rest = messages.slice(index + 1);
   const end = rest.findIndex((message) => message.role !== 'tool');

@@ -74,6 +74,8 @@ export interface EngineInput extends ModelSettings {
   tools: readonly EngineTool[];
   /** Names of tools on demand that were found up to now, in this order. It grows while tools are executed. */
   found?: () => readonly string[];
+  /** What the run goes on with when its model does not serve, in this order. */
+  fallbacks?: readonly (Pick<ModelSettings, 'provider' | 'model' | 'contextWindow'> & { baseUrl: string })[];
   /** What the last message must be. */
   outputCheck?: OutputCheck;
   /** Names the session to a vendor that finds its prompt cache by a key. */

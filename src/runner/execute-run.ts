@@ -170,6 +170,10 @@ async function work(claim: ClaimAnswer, { deps, reporter, signal }: WorkContext)
         ...modelOf(claim),
         ...(outputCheck === undefined ? {} : { outputCheck }),
         baseUrl: deps.baseUrl,
+        fallbacks: (claim.fallbacks ?? []).map(({ basePath, ...model }) => ({
+          ...model,
+          baseUrl: new URL(basePath, deps.baseUrl).href,
+        })),
         instructions: composeInstructions(claim, tools, { ...surroundings, now: deps.clock.now() }),
         messages,
         tools,

@@ -41,8 +41,8 @@ describe('update_agent', () => {
   });
 
   test('how its model works is set, shown where it is set, and taken back', async () => {
-    const set = { reasoning: 'high', maxOutputTokens: 4000 };
-    expect((await update(set)).payload['updated']).toEqual(['reasoning', 'maxOutputTokens']);
+    const set = { reasoning: 'high', maxOutputTokens: 4000, fallbackModels: ['openai/gpt-5.5'] };
+    expect((await update(set)).payload['updated']).toEqual(['reasoning', 'maxOutputTokens', 'fallbackModels']);
     expect((await harness.call('get_agent', { agentId: AGENT })).payload).toMatchObject(set);
     const { payload } = await update({ reasoning: null, maxOutputTokens: null });
     expect(payload['updated']).toEqual(['reasoning', 'maxOutputTokens']);

@@ -1,6 +1,14 @@
 /** What an agent says of its model calls, as each vendor gets it through the real SDKs and the real gateway. */
 import type { FakeAnswer, FakeFault, SeenRequest } from '../builders/fake-provider.js';
-import { letTimePass, PROVIDER_APIS, runAgent, scene, usageOf, type Case } from './support/vendor-scene.js';
+import {
+  letTimePass,
+  letWaitsPass,
+  PROVIDER_APIS,
+  runAgent,
+  scene,
+  usageOf,
+  type Case,
+} from './support/vendor-scene.js';
 
 const [ANTHROPIC, OPENAI, GOOGLE] = PROVIDER_APIS;
 const LOCAL = PROVIDER_APIS[6];
@@ -120,6 +128,90 @@ test.each([
   const limit = at.vendor.requests[0]?.body['max_tokens'];
   if (asks === 1) expect(limit).toBe(64_000);
   else expect(limit).toBeLessThan(50_000);
+});
+
+describe('an agent with fallbackModels', () => {
+  const FALLBACKS = { fallbackModels: ['google/gemini-3.5-flash', 'openai/gpt-5.5', 'claude-haiku-4-5'] };
+  // There is none for Google.
+  const options = { agent: FALLBACKS, otherKeys: ['OPENAI_API_KEY'] };
+  const refusal = (status: number, message = 'No.') => ({ fault: 'status' as const, status, message });
+
+  test.each([
+    ['has no such model', refusal(404, 'model: claude-sonnet-5')],
+    ['says so with another status', refusal(400, 'The model `claude-sonnet-5` does not exist.')],
+    ['refuses the key', refusal(401)],
+    ['refuses the model', refusal(403)],
+    ['has an account without credit', { ...refusal(429), code: 'insufficient_quota' }],
+    ['stays overloaded', refusal(529)],
+    ['cuts every answer', { fault: 'cut' as const, said: {} }],
+  ])('goes on with the first that serves, when the provider %s', async (_what, fault) => {
+    const usage = { input: 1000, output: 100 };
+    const answers = ({ vendor }: SeenRequest) => (vendor === 'anthropic' ? fault : { text: 'Done.', usage });
+    const at = await scene(ANTHROPIC, answers, options);
+    const warnings: string[] = [];
+    const began = at.world.clock.monotonic();
+
+    expect(await letWaitsPass(at, runAgent(at, { warnings }))).toMatchObject({ reason: 'Completed', output: 'Done.' });
+    expect(at.world.clock.monotonic() - began).toBeLessThanOrEqual(60_000);
+    expect(at.vendor.requests.map(({ vendor }) => vendor).filter((vendor) => vendor !== 'anthropic')).toEqual([
+      'openai',
+    ]);
+    expect(warnings).toEqual([
+      expect.stringMatching(/^Model gemini-3.5-flash of google goes on in the place of claude-sonnet-5 of anthropic: /),
+      expect.stringMatching(
+        /^Model gpt-5.5 of openai goes on in the place of gemini-3.5-flash of google: there is no key/,
+      ),
+    ]);
+    // At the price of the one that answered.
+    if (fault.fault === 'status') {
+      expect(usageOf(at)).toMatchObject({ steps: 1, inputTokens: 1000, outputTokens: 100, costUsd: '0.008000' });
+    }
+  });
+
+  test('keeps what was done when its model goes away in the middle', async () => {
+    const answers = ({ body }: SeenRequest) =>
+      body['model'] !== 'claude-sonnet-5'
+        ? { text: 'Done.' }
+        : at.vendor.requests.length === 0
+          ? { text: 'I look.', ...call }
+          : refusal(404);
+    const at: Awaited<ReturnType<typeof scene>> = await scene(ANTHROPIC, answers, {
+      agent: { fallbackModels: ['claude-haiku-4-5'] },
+    });
+    expect(await runAgent(at)).toMatchObject({ reason: 'Completed', output: 'Done.', steps: 2 });
+    const [first, refused, last] = at.vendor.requests;
+    expect([first, refused, last].map((seen) => seen?.body['model'])).toEqual([
+      'claude-sonnet-5',
+      'claude-sonnet-5',
+      'claude-haiku-4-5',
+    ]);
+    expect(last?.body['messages']).toMatchObject([
+      { role: 'user' },
+      { role: 'assistant', content: [{ text: 'I look.' }, { type: 'tool_use', name: 'echo' }] },
+      { role: 'user', content: [{ type: 'tool_result' }] },
+    ]);
+  });
+
+  test.each([
+    ['a request that it refuses', refusal(400, 'messages: text content blocks must be non-empty'), 'ModelError'],
+    ['an answer that is filtered', { text: '' }, 'EmptyAnswer'],
+  ])('asks no other model for %s', async (_what, answer, reason) => {
+    const at = await scene(ANTHROPIC, () => answer, options);
+    expect(await runAgent(at)).toMatchObject({ reason });
+    expect(at.vendor.requests.every(({ body }) => body['model'] === 'claude-sonnet-5')).toBe(true);
+  });
+
+  test('ends with the words of the last when none serves', async () => {
+    const at = await scene(ANTHROPIC, () => refusal(404, 'gone'), options);
+    const outcome = await runAgent(at);
+    expect(outcome).toMatchObject({ reason: 'ModelError', steps: 0 });
+    expect(outcome.message).toContain('anthropic answered HTTP 404: gone');
+    expect(at.vendor.requests.map(({ body }) => body['model'])).toEqual([
+      'claude-sonnet-5',
+      'gpt-5.5',
+      'claude-haiku-4-5',
+    ]);
+  });
 });
 
 function valueAt(body: Record<string, unknown>, path: string): unknown {

@@ -50,6 +50,9 @@ export const MaxOutputTokens = z.int().min(256).max(1_000_000);
 /** JSON Schema of the last message. Which keywords there are is no matter of ours: src/run/output-schema.ts says what is checked. */
 export const OutputSchema = z.looseObject({}).meta({ [FREE_FORM]: true });
 
+/** Models that answer when the one before does not serve: `<provider>/<model>`, or a model. */
+export const FallbackModels = z.array(z.string().min(1).max(160).regex(/^\S+$/)).max(4);
+
 export const AgentSetup = z
   .object({
     required: z.boolean().describe('Whether the guided setup must run after an install.'),
@@ -84,6 +87,9 @@ export const AgentSpec = z.object({
   outputSchema: OutputSchema.optional().describe(
     'JSON Schema (an object, at most 16 KiB) that the last message of a run fits, which then is JSON alone; free text when absent.',
   ),
+  fallbackModels: FallbackModels.optional().describe(
+    'Models (<provider>/<model>) that the run goes on with, in this order, when a provider does not serve the one before: it is down, overloaded or refuses the key, or has no such model. Never for what a model says.',
+  ),
   tools: AgentTools,
   selfImprovement: SelfImprovement,
   approvals: z
@@ -109,9 +115,12 @@ export const AgentSpec = z.object({
 });
 
 /** Optional settings of how its model works; an agent without one leaves it to the model. */
-export const MODEL_CONTROL = ['reasoning', 'maxOutputTokens', 'outputSchema'] as const satisfies (keyof z.output<
-  typeof AgentSpec
->)[];
+export const MODEL_CONTROL = [
+  'reasoning',
+  'maxOutputTokens',
+  'outputSchema',
+  'fallbackModels',
+] as const satisfies (keyof z.output<typeof AgentSpec>)[];
 export type ModelControl = Partial<Pick<z.output<typeof AgentSpec>, (typeof MODEL_CONTROL)[number]>>;
 
 /** What a spec says of {@link MODEL_CONTROL}, and nothing of what it does not. */

@@ -15,6 +15,8 @@ import { stepLimitOf } from '../runs/claim-answer.js';
 import type { Ownership } from '../runs/ownership.js';
 import type { RunStore } from '../runs/run-store.js';
 import type { ServedRun } from '../runs/served-runs.js';
+import { fallbacksOf } from '../../models/fallbacks.js';
+import { objectIn } from '../providers/dialect.js';
 import type { ModelProxy, ModelProxyCall } from '../providers/proxy.js';
 import { noSuchProvider, type Targets } from '../providers/targets.js';
 import type { AnswerSink } from './answer-sink.js';
@@ -67,16 +69,25 @@ export class ModelCalls {
     const served = await this.#options.ownership.resolve(call.identity);
     const run = await this.#options.store.find(served.ref);
     const result = { value: 'refused' as CallResult };
+    let provider: string = run.status?.provider ?? OWN_PROVIDER;
     try {
       const box = await this.#options.boxes.boxOf(call.identity.namespace);
-      // A run has one provider; which words may follow the slash is decided here, before they are counted.
-      if (run.status?.provider !== call.provider) throw noSuchProvider(box, call.provider);
+      const agent = this.#options.agents.get(`${served.ref.namespace}/${run.spec.agent}`);
+      // A run has few models; which words may follow the slash is decided here, before they are counted.
+      const models = modelsOf(run, agent);
+      const at = placeOf(call, models);
+      const model = models[at]?.model;
+      if (model === undefined) throw noSuchProvider(box, call.provider);
+      provider = call.provider;
       this.#expectStep(served, run);
-      const model = labelOf(call.provider, run.status.model);
+      const label = labelOf(provider, model);
       const flight = new ModelCallInFlight(served, (usage) =>
-        this.#options.metrics.used({ provider: call.provider, model }, usage),
+        this.#options.metrics.used({ provider: call.provider, model: label }, usage),
       );
-      await inFlight(served, flight, () => this.#answer({ call, served, run, box, flight, sink, result }));
+      const wishes = { ...wishesOf(agent), hasFallback: at < models.length - 1 };
+      await inFlight(served, flight, () =>
+        this.#answer({ call, served, run, box, flight, sink, result, model, wishes }),
+      );
     } catch (error) {
       // Cut, but not because of the run: another pod took it over, and there the call may be tried again.
       const cut = error instanceof GatewayError && error.type === 'RunEnded';
@@ -85,7 +96,7 @@ export class ModelCalls {
         throw tryAgain('another gateway pod serves the run now', 1);
       throw error;
     } finally {
-      this.#options.metrics.called(run.status?.provider ?? OWN_PROVIDER, result.value);
+      this.#options.metrics.called(provider, result.value);
     }
   }
 
@@ -95,7 +106,7 @@ export class ModelCalls {
     throw new GatewayError(400, `the run has used all ${limit} steps of its limit`, { type: 'StepLimitReached' });
   }
 
-  async #answer({ call, served, run, box, flight, sink, result }: Answering): Promise<void> {
+  async #answer({ call, served, run, box, flight, sink, result, model, wishes }: Answering): Promise<void> {
     const signal = AbortSignal.any([flight.signal, call.signal]);
     const admit = (ask: Ask) => this.#options.budgets.admit(served, ask, signal);
     if (call.provider === OWN_PROVIDER && box.engine !== undefined) {
@@ -104,12 +115,10 @@ export class ModelCalls {
       const of = { clock, run: run.metadata.name, boundSeconds: box.modelCallSeconds };
       return callScripted({ ...of, path, body, admit, flight, signal, sink, result });
     }
-    const model = run.status?.model ?? '';
     const target = await this.#options.targets.of(call.provider, model, box);
     const { path, body } = call;
-    served.model ??= new RunModel(call.provider);
-    const wishes = wishesOf(this.#options.agents.get(`${served.ref.namespace}/${run.spec.agent}`));
-    const proxied = { target, path, body, model, boundSeconds: box.modelCallSeconds, known: served.model, wishes };
+    const known = knownOf(served, call.provider, model);
+    const proxied = { target, path, body, model, boundSeconds: box.modelCallSeconds, known, wishes };
     await this.#options.proxy.call({ ...proxied, inFlight: flight, signal, sink, admit, result });
   }
 }
@@ -122,6 +131,32 @@ interface Answering {
   flight: ModelCallInFlight;
   sink: AnswerSink;
   result: { value: CallResult };
+  model: string;
+  wishes: NonNullable<ModelProxyCall['wishes']>;
+}
+
+/** The models of a run in the order in which they are asked: its own, then what may answer in its place. */
+function modelsOf({ status }: AgentRun, agent: GatewayAgent | undefined): { provider: string; model: string }[] {
+  const { provider, model } = status ?? {};
+  const own = provider === undefined || model === undefined ? [] : [{ provider, model }];
+  return [...own, ...(agent === undefined ? [] : fallbacksOf(agent.spec.fallbackModels ?? [], agent.spec.provider))];
+}
+
+/** Which of them is called: by the model that the request names, else the first of the provider. -1 for another provider. */
+function placeOf({ provider, path, body }: ModelCall, models: ReturnType<typeof modelsOf>): number {
+  const named = models.findIndex(
+    (one) =>
+      one.provider === provider && (objectIn(body)['model'] === one.model || path.includes(`/models/${one.model}:`)),
+  );
+  return named === -1 ? models.findIndex((one) => one.provider === provider) : named;
+}
+
+function knownOf(served: ServedRun, provider: string, model: string): RunModel {
+  const models = (served.models ??= new Map());
+  const name = `${provider}/${model}`;
+  const known = models.get(name) ?? new RunModel(provider);
+  models.set(name, known);
+  return known;
 }
 
 /** What an agent says of its model calls; nothing when it was deleted meanwhile. */

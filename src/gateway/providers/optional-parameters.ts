@@ -17,7 +17,7 @@ const NAMES: Readonly<Record<OptionalParameter, RegExp>> = {
 };
 /** What is said of a parameter that a model never takes, or not with this value. */
 const REFUSAL =
-  /not[ '"`]{1,3}(?:be )?(?:support|allow|accept|permit|available|recogni|enabled|take)|n't (?:support|accept|take)|unsupported|unrecogni|unknown|unexpected|deprecated|extra inputs|extra_forbidden|invalid|only (?:supports?|accepts?|allows?)|may only|must be|cannot be|incompatible/i;
+  /not[ '"`]{1,3}(?:be )?(?:support|allow|accept|permit|available|recogni|enabled|take)|n't (?:support|accept|take)|unsupported|unrecogni|unknown|unexpected|deprecated|extra inputs|extra_forbidden|invalid|only (?:supports?|accepts?|allows?)|may only|must be|cannot be|incompatible|expected .thinking/i;
 const STATUSES: ReadonlySet<number> = new Set([400, 422]);
 
 /** The parameters that a body has. */

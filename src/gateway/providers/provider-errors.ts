@@ -12,6 +12,13 @@ const MAX_READ = 8192;
 const KEY = /\b(?:sk|xai|gsk|pk|rk|key|AIza)[-_*.A-Za-z0-9]{8,}/g;
 const MASKED = /\S+/g;
 
+/** What is said with 400 of a model that is not there. */
+const NO_MODEL: readonly RegExp[] = [
+  /invalid model\b/i,
+  /model_not_found/i,
+  /\bmodel\b.{0,80}\b(?:not found|not exist|not available|not supported for your account|is deprecated and)/i,
+];
+
 export interface Refusal {
   provider: string;
   status: number;
@@ -24,12 +31,19 @@ export interface Refusal {
   secret: string;
 }
 
-/** Ends the run with ModelError. */
+/** Ends the run with ModelError, unless another model may answer. */
 export function refusalOf(refusal: Refusal): GatewayError {
   const { provider, status, keyIs } = refusal;
   const said = sayingOf(refusal);
   const what = `${provider} answered HTTP ${status}${said === '' ? '' : `: ${said}`}`;
-  return modelError(`${what}${/[.!?]$/.test(what) ? '' : '.'}${nextStep(status, keyIs, refusal.retryAfterSeconds)}`);
+  const message = `${what}${/[.!?]$/.test(what) ? '' : '.'}${nextStep(status, keyIs, refusal.retryAfterSeconds)}`;
+  return isAboutServing(status, said) ? notServed(message) : modelError(message);
+}
+
+/** Whether a refusal says nothing of what was asked: no key, no right, no credit, no such model, no room. */
+function isAboutServing(status: number, said: string): boolean {
+  if (status === 400 || status === 422) return NO_MODEL.some((words) => words.test(said));
+  return [401, 402, 403, 404, 408, 410, 425, 429].includes(status) || status >= 500;
 }
 
 function nextStep(status: number, keyIs: string | undefined, retryAfterSeconds: number | undefined): string {
@@ -89,8 +103,13 @@ export function modelError(message: string): GatewayError {
   return new GatewayError(400, message, { type: 'ModelError' });
 }
 
+/** The same, when another model may answer: the provider does not serve this one. */
+export function notServed(message: string): GatewayError {
+  return new GatewayError(400, message, { type: 'ModelError', fields: { notServed: true } });
+}
+
 /** The bound of the Box came before the end of the answer. */
 export function callTooLong(provider: string, boundSeconds: number): GatewayError {
   const bound = `within ${boundSeconds} s (spec.bounds.modelCallSeconds of the Box)`;
-  return modelError(`${provider} did not finish its answer ${bound}. Ask for less at once, or raise the bound.`);
+  return notServed(`${provider} did not finish its answer ${bound}. Ask for less at once, or raise the bound.`);
 }

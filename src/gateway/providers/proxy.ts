@@ -27,7 +27,7 @@ import type { Credentials } from './credentials.js';
 import { parametersIn, refusedParameter, withoutParameters, type OptionalParameter } from './optional-parameters.js';
 import { passedOf, type Passed } from './passed.js';
 import { isPassing, ProviderUnreachable, type ProviderClient, type ProviderResponse } from './provider-client.js';
-import { callTooLong, modelError, outOfQuota, refusalOf } from './provider-errors.js';
+import { callTooLong, modelError, notServed, outOfQuota, refusalOf } from './provider-errors.js';
 import { keyOf, type Target } from './targets.js';
 import { TryFailed } from './try-failed.js';
 
@@ -37,6 +37,8 @@ const BACKOFF = { baseMs: 1_000, maxMs: 30_000, jitter: 0.5 };
 const UNSTATED_OUTPUT_TOKENS = 32_768;
 /** The room that a budget should leave for an answer: with less, more is asked for. */
 const WANTED_OUTPUT_TOKENS = 32_000;
+/** The longest patience with a provider when another model can answer. */
+const FALLBACK_SECONDS = 60;
 /** The same for a model that is asked to think. */
 const THINKING_OUTPUT_TOKENS = 64_000;
 /** An answer that is cut below this is worth nothing. */
@@ -63,7 +65,7 @@ export interface ModelProxyCall {
   inFlight: ModelCallInFlight;
   known: RunModel;
   /** What the agent says of its calls. */
-  wishes?: { maxOutputTokens?: number | undefined; thinks?: boolean };
+  wishes?: { maxOutputTokens?: number | undefined; thinks?: boolean; hasFallback?: boolean };
   /** Most time for the call with all its tries. */
   boundSeconds: number;
   /** Fires when the runner went away or the run ended. */
@@ -117,7 +119,7 @@ export class ModelProxy {
   async #untilAnswered(call: ModelProxyCall, first: Try): Promise<{ answer: ModelAnswer; failures: string[] }> {
     const { clock, log } = this.options;
     const since = isoNow(clock);
-    const giveUpAt = clock.monotonic() + call.boundSeconds * 1000;
+    const giveUpAt = clock.monotonic() + patienceOf(call) * 1000;
     let { outputTokens } = first;
     let failed: TryFailed | undefined;
     for (let failures = 0; ;) {
@@ -313,9 +315,14 @@ function noticesOf(notices: readonly string[]): Record<string, string> {
   return notices.length === 0 ? {} : { [MODEL_NOTICE_HEADER]: encodeURIComponent(notices.join('\n')) };
 }
 
-/** Patience ends with the time for the call. */
+/** For how many seconds a call is begun anew. */
+function patienceOf({ boundSeconds, wishes }: ModelProxyCall): number {
+  return wishes?.hasFallback === true ? Math.min(boundSeconds, FALLBACK_SECONDS) : boundSeconds;
+}
+
+/** Patience ends with the time for the call, or when another model can answer. */
 function exhausted({ error }: TryFailed, { failures, call }: { failures: number; call: ModelProxyCall }): GatewayError {
-  if (failures === 1) return error;
-  const bound = `${call.boundSeconds} s (spec.bounds.modelCallSeconds of the Box)`;
-  return modelError(`${error.message} It was tried ${failures} times within ${bound}.`);
+  if (failures === 1) return notServed(error.message);
+  const why = call.wishes?.hasFallback === true ? '' : ' (spec.bounds.modelCallSeconds of the Box)';
+  return notServed(`${error.message} It was tried ${failures} times within ${patienceOf(call)} s${why}.`);
 }

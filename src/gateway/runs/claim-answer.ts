@@ -3,6 +3,7 @@ import { originOf } from '../../api/names.js';
 import type { AgentRun } from '../../api/v1alpha1/agent-run.js';
 import { PROTOCOL_VERSION, type ClaimAnswer } from '../../protocol/run.js';
 import { defaultModelOf } from '../../models/catalog.js';
+import { fallbacksOf } from '../../models/fallbacks.js';
 import type { ModelAccess } from '../providers/model-access.js';
 import { isProvider, PROVIDER_APIS } from '../providers/providers.js';
 import type { RunInput } from './run-inputs.js';
@@ -40,6 +41,22 @@ export async function contextWindowOf(
   const { provider } = agent.spec;
   if (provider !== 'boxwright') return await catalog.contextWindowOf(provider, modelOf(agent, box));
   return box.engine === undefined ? box.endpoint?.contextWindow : undefined;
+}
+
+/** What the run goes on with when its model does not serve. Never rejects. */
+export async function fallbacksIn(
+  { agent, box }: Pick<RunInput, 'agent' | 'box'>,
+  catalog: ModelAccess['catalog'],
+): Promise<Pick<ClaimAnswer, 'fallbacks'>> {
+  const { fallbackModels = [] } = agent.spec;
+  if (fallbackModels.length === 0) return {};
+  const fallbacks = fallbacksOf(fallbackModels, agent.spec.provider).map(async ({ provider, model }) => {
+    const spec = { ...agent.spec, provider, model };
+    const contextWindow = await contextWindowOf({ agent: { ...agent, spec }, box }, catalog);
+    const known = contextWindow === undefined ? {} : { contextWindow };
+    return { provider, model, basePath: basePathOf(provider), ...known };
+  });
+  return { fallbacks: await Promise.all(fallbacks) };
 }
 
 /** Base URL of a provider's SDK, as a path on the gateway. */

@@ -18,7 +18,7 @@ import type { ClaimServers } from '../mcp/claim-servers.js';
 import type { GatewayMetrics } from '../metrics.js';
 import { isCancelRequested } from './reports.js';
 import type { ModelAccess } from '../providers/model-access.js';
-import { answerOf, contextWindowOf, modelOf } from './claim-answer.js';
+import { answerOf, contextWindowOf, fallbacksIn, modelOf } from './claim-answer.js';
 import { RunRefusedError, type RunInput, type RunInputs } from './run-inputs.js';
 import type { RunFinisher } from './finishes.js';
 import type { GatewaySelf, Ownership } from './ownership.js';
@@ -70,6 +70,7 @@ export class Claims {
     const abilities = this.#options.abilities.of(run, input.agent, input.box);
     return {
       ...answerOf(run, input, contextWindow),
+      ...(await fallbacksIn(input, this.#options.catalog)),
       abilities,
       ...mcp,
       warnings,

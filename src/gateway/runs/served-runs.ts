@@ -62,8 +62,8 @@ export interface ServedRun {
   savedWaiting: string | undefined;
   /** The model call in flight; at most one. */
   call?: CallInFlight;
-  /** What its model calls have shown; absent before the first one here. */
-  model?: RunModel;
+  /** What its model calls have shown, by provider and model; absent before the first one here. */
+  models?: Map<string, RunModel>;
   /** A part of what was granted is on its way back, or may be: what is left is not known. */
   returning?: true;
 }

@@ -63,6 +63,8 @@ export interface SceneOptions {
   box?: Record<string, unknown>;
   agent?: Record<string, unknown>;
   installationSecret?: boolean;
+  /** Keys of further providers that the Secret has. */
+  otherKeys?: readonly string[];
   key?: string;
   stepLimit?: number;
 }
@@ -107,7 +109,12 @@ export async function scene(
       namespace: options.installationSecret === true ? RELEASE : NAMESPACE,
       labels: options.installationSecret === true ? {} : { [LABEL_CREDENTIAL]: 'true' },
     },
-    data: { [secretKey]: Buffer.from(options.key ?? KEY).toString('base64') },
+    data: Object.fromEntries(
+      [secretKey, ...(options.otherKeys ?? [])].map((name) => [
+        name,
+        Buffer.from(options.key ?? KEY).toString('base64'),
+      ]),
+    ),
   });
   const gateway = world.startGateway();
   const pod = world.addRun('helper-1', { limits: { stepLimit: options.stepLimit ?? 10 } });
@@ -173,6 +180,10 @@ export function runAgent({ claim, url, fetch }: Scene, options: AgentOptions = {
     {
       ...(model as ModelSettings),
       baseUrl: url + basePath,
+      fallbacks: (claim.fallbacks ?? []).map(({ basePath: path, ...fallback }) => ({
+        ...fallback,
+        baseUrl: url + path,
+      })),
       instructions,
       messages: [{ role: 'user', text: 'Hello' }],
       tools,

@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import {
   AgentSpec,
+  FallbackModels,
   MaxOutputTokens,
   OutputSchema,
   Reasoning,
@@ -30,6 +31,7 @@ export const agentFields = {
   reasoning: Reasoning.optional().describe('How much the model thinks.'),
   maxOutputTokens: MaxOutputTokens.optional().describe('Of one model call.'),
   outputSchema: OutputSchema.optional().describe('JSON Schema of the last message.'),
+  fallbackModels: FallbackModels.optional().describe('provider/model; used when one does not serve.'),
   tools: flags(TOOL_FAMILIES).optional().describe('Capability families; all on by default.'),
   selfImprovement: flags(SELF_IMPROVEMENT_FLAGS)
     .optional()
@@ -58,6 +60,7 @@ export const agentUpdateFields = {
   reasoning: Reasoning.nullable().optional().describe(orDefault),
   maxOutputTokens: MaxOutputTokens.nullable().optional().describe(orDefault),
   outputSchema: OutputSchema.nullable().optional().describe(orDefault),
+  fallbackModels: FallbackModels.nullable().optional().describe(orDefault),
   tools: agentFields.tools.describe('Only those passed change.'),
   selfImprovement: agentFields.selfImprovement.describe('Only those passed change.'),
 };
