@@ -44,6 +44,8 @@ const Ref = z
   .regex(/^(f\d{1,4})?e\d{1,7}$/)
   .describe('Ref of the thing in the latest snapshot, for example e12.');
 
+const BackgroundId = z.string().min(1).max(16).describe('Name of the command, for example b1.');
+
 /** One replacement of `edit`. */
 const Edit = z.object({
   oldText: z
@@ -63,7 +65,7 @@ export const TOOL_DEFINITIONS = {
   shell: {
     family: 'shell',
     description:
-      'Runs a command with the shell and returns its exit code and output (standard output and errors together). The working directory is the workspace. Long output is cut in the middle; the whole of it is then in the file named by logPath.',
+      'Runs a command with the shell and returns its exit code and output (standard output and errors together). The first command begins in the workspace; the directory and the exported variables that a command ends with are kept for the next one. Long output is cut in the middle; the whole of it is then in the file named by logPath. With `background` the command goes on beside your other calls, until it ends, you stop it with shell_stop, or the run ends; read its output with shell_output.',
     input: z.object({
       command: z.string().min(1).max(65_536).describe('The command line.'),
       timeoutSeconds: z
@@ -72,8 +74,25 @@ export const TOOL_DEFINITIONS = {
         .max(SHELL_MAX_SECONDS)
         .optional()
         .describe(`Seconds until the command is stopped; ${SHELL_DEFAULT_SECONDS} when absent.`),
-      cwd: Path.optional().describe('Directory in the workspace to run in.'),
+      cwd: Path.optional().describe('Directory in the workspace to run in instead of the one that is kept.'),
+      background: z
+        .boolean()
+        .optional()
+        .describe('True for servers, watchers and what takes long. It has no time limit.'),
     }),
+  },
+  shell_output: {
+    family: 'shell',
+    description: 'Returns what a background command wrote since you last looked, and whether it still runs.',
+    input: z.object({
+      id: BackgroundId,
+      waitSeconds: z.int().min(0).max(60).optional().describe('Waits so long for the end of the command.'),
+    }),
+  },
+  shell_stop: {
+    family: 'shell',
+    description: 'Stops a background command with all its processes, and returns what it wrote since you last looked.',
+    input: z.object({ id: BackgroundId }),
   },
   read: {
     family: 'files',

@@ -8,7 +8,8 @@ const MAX_SHOWN_BYTES = 1024;
 
 /** The tool, or one that asks instead of doing it. Nobody can approve what cannot be kept whole. */
 export function gated(tool: EngineTool, policy: ApprovalPolicy | undefined): EngineTool {
-  if (policy === undefined || !needsApproval(tool, policy)) return tool;
+  const asked = tool.isFollowUp === true ? { ...tool, family: '' } : tool;
+  if (policy === undefined || !needsApproval(asked, policy)) return tool;
   return {
     ...tool,
     description: `${tool.description} A person must approve the call first: the run ends with it and goes on when it is decided.`,

@@ -45,6 +45,8 @@ export interface EngineTool {
   input: z.ZodType;
   /** What the model is told of the input, as JSON Schema; that of `input` when absent. */
   schema?: Record<string, unknown>;
+  /** It belongs to what another tool of its family began: an approval of the family is about that one. */
+  isFollowUp?: boolean;
   /** The model is told of it only once it was found. */
   isOnDemand?: boolean;
   execute(input: Record<string, unknown>, signal: AbortSignal): Promise<ToolResult>;

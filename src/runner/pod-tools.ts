@@ -19,6 +19,9 @@ export interface PodToolsOptions {
 /** What these do is nothing where no network is. */
 const NETWORK_FAMILIES: readonly string[] = ['web', 'browser'];
 
+/** They read and end what a call of `shell` began. */
+const FOLLOW_UPS: readonly ToolName[] = ['shell_output', 'shell_stop'];
+
 /** `families` is the agent's `tools` (spec 2): families are on by default, so only `false` turns one off. */
 export function podTools(
   families: Readonly<Record<string, boolean>>,
@@ -34,6 +37,7 @@ export function podTools(
     family: TOOL_DEFINITIONS[name].family,
     description: TOOL_DEFINITIONS[name].description,
     input: TOOL_DEFINITIONS[name].input,
+    ...(FOLLOW_UPS.includes(name) ? { isFollowUp: true } : {}),
     execute: async (input, signal) => withText(await client.call({ tool: name, input }, signal)),
   }));
   return [...own, askUser];

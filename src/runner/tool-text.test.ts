@@ -27,6 +27,9 @@ test.each([
     { exitCode: 0, output: 'head tail', outputBytes: 90_000, logPath: '.runs/a/1.log' },
     'head tail\n[exit code 0; all 90000 bytes of the output are in .runs/a/1.log]',
   ],
+  [{ exitCode: 0, directory: 'sub', output: '' }, '[exit code 0; now in sub]'],
+  [{ background: 'b1', running: true, output: 'listening\n' }, 'listening\n[background command b1; still running]'],
+  [{ background: 'b1', exitCode: null, signal: 'SIGTERM', output: '' }, '[background command b1; ended by SIGTERM]'],
 ])('a command: %j', (result, text) => {
   expect(withText({ result, isError: false })).toEqual({ result, isError: false, text });
 });

@@ -18,19 +18,24 @@ function plainText({ text, error, ...rest }: Record<string, unknown>): string | 
   return typeof only === 'string' && Object.keys(rest).every((key) => CUT_MARKS.includes(key)) ? only : undefined;
 }
 
-/** The output, and behind it in brackets how the command ended. */
-function commandText({ output, exitCode, ...rest }: Record<string, unknown>): string | undefined {
-  if (typeof output !== 'string' || exitCode === undefined) return undefined;
-  const { signal, error, outputBytes, logPath } = rest;
+/** The output, and behind it in brackets how the command ended, or that it goes on. */
+function commandText({ output, ...about }: Record<string, unknown>): string | undefined {
+  const { exitCode, background, running } = about;
+  if (typeof output !== 'string' || (exitCode === undefined && running !== true)) return undefined;
+  const { signal, error, directory, outputBytes, logPath } = about;
+  const name = typeof background === 'string' ? [`background command ${background}`] : [];
+  const state = typeof exitCode === 'number' ? `exit code ${exitCode}` : `ended by ${asText(signal, 'a signal')}`;
   const notes = [
+    ...name,
     ...(typeof error === 'string' ? [error.replace(/\.$/, '')] : []),
-    typeof exitCode === 'number'
-      ? `exit code ${exitCode}`
-      : `ended by ${typeof signal === 'string' ? signal : 'a signal'}`,
-    ...(typeof logPath === 'string' && typeof outputBytes === 'number'
-      ? [`all ${outputBytes} bytes of the output are in ${logPath}`]
-      : []),
+    running === true ? 'still running' : state,
+    ...(typeof directory === 'string' ? [`now in ${directory}`] : []),
+    ...(typeof logPath === 'string' ? [`all ${asText(outputBytes, '')} bytes of the output are in ${logPath}`] : []),
   ];
   const end = output === '' || output.endsWith('\n') ? '' : '\n';
   return `${output}${end}[${notes.join('; ')}]`;
+}
+
+function asText(value: unknown, otherwise: string): string {
+  return typeof value === 'string' || typeof value === 'number' ? String(value) : otherwise;
 }

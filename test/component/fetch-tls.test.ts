@@ -7,6 +7,7 @@ import { createCa, issueServerCertificate } from '../../src/controllers/installa
 import type { KeyPair } from '../../src/controllers/installation/certificates.js';
 import { systemClock } from '../../src/runtime/clock.js';
 import { createToolExecutor } from '../../src/runner/tools/executor.js';
+import { createShell } from '../../src/runner/tools/shell.js';
 import { RIPGREP } from '../builders/ripgrep.js';
 import { webAccess } from '../builders/web-access.js';
 
@@ -31,6 +32,7 @@ async function fetchFrom(host: string): Promise<Record<string, unknown>> {
   const web = webAccess({ isAllowed: () => true });
   const execute = createToolExecutor({
     ripgrep: RIPGREP,
+    shell: createShell({ home: '/nowhere', clock: systemClock }),
     workspace: '/nowhere',
     home: '/nowhere',
     clock: systemClock,

@@ -10,6 +10,7 @@ import { systemClock } from '../../src/runtime/clock.js';
 import { createBrowser } from '../../src/runner/tools/browser/browser.js';
 import type { Browser } from '../../src/runner/tools/browser/browser.js';
 import { createToolExecutor } from '../../src/runner/tools/executor.js';
+import { createShell } from '../../src/runner/tools/shell.js';
 import { RIPGREP } from '../builders/ripgrep.js';
 import { webAccess } from '../builders/web-access.js';
 import { temporaryDirectories } from '../builders/workspace.js';
@@ -62,6 +63,7 @@ function call(tool: ToolName, input: Record<string, unknown> = {}, services: { b
   calls += 1;
   const execute = createToolExecutor({
     ripgrep: RIPGREP,
+    shell: createShell({ home: workspace, clock: systemClock }),
     workspace,
     home: workspace,
     clock: systemClock,

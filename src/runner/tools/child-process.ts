@@ -1,6 +1,7 @@
 /** One child process in a group of its own, with a clean environment, a bound on its time, and no way to outlive its call unseen. */
 import { spawn } from 'node:child_process';
-import type { ChildProcess } from 'node:child_process';
+import type { ChildProcess, StdioOptions } from 'node:child_process';
+import { Readable } from 'node:stream';
 import type { Clock } from '../../runtime/clock.js';
 import { killGroup } from './process-supervisor.js';
 import { startWhenPossible } from './start-process.js';
@@ -17,11 +18,16 @@ export interface ChildOptions {
   cwd: string;
   /** HOME of the process. */
   home: string;
-  timeoutMs: number;
+  /** The clean one of `home` when absent. */
+  env?: Record<string, string>;
+  /** As long as it wants when absent. */
+  timeoutMs?: number;
   clock: Clock;
   signal: AbortSignal;
   /** Output and errors in the order of their arrival. */
   onOutput: (chunk: Buffer) => void;
+  /** What the process writes to its descriptor 3, which it has only with this. */
+  onState?: (chunk: Buffer) => void;
 }
 
 export interface ChildEnd {
@@ -41,15 +47,18 @@ export function cleanEnvironment(home: string): Record<string, string> {
 
 /** Runs the process to its end. Rejects only when it cannot be started. */
 export async function runChild(options: ChildOptions): Promise<ChildEnd> {
-  const { file, args, cwd, home, clock, signal } = options;
-  const start = () =>
-    spawn(file, args, { cwd, env: cleanEnvironment(home), detached: true, stdio: ['ignore', 'pipe', 'pipe'] });
+  const { file, args, cwd, clock, signal } = options;
+  const env = options.env ?? cleanEnvironment(options.home);
+  const stdio: StdioOptions = ['ignore', 'pipe', 'pipe', ...(options.onState === undefined ? [] : ['pipe' as const])];
+  const start = () => spawn(file, args, { cwd, env, detached: true, stdio });
   const child = await startWhenPossible({ start, clock, signal });
   let lastOutput = 0;
-  for (const stream of [child.stdout, child.stderr]) {
+  const streams = outputsOf(child);
+  for (const [index, stream] of streams.entries()) {
+    const take = index < 2 ? options.onOutput : options.onState;
     stream.on('data', (chunk: Buffer) => {
-      lastOutput = options.clock.monotonic();
-      options.onOutput(chunk);
+      lastOutput = clock.monotonic();
+      take?.(chunk);
     });
     stream.on('error', () => undefined);
   }
@@ -58,13 +67,17 @@ export async function runChild(options: ChildOptions): Promise<ChildEnd> {
   const guard = guardTime(child, options);
   try {
     const end = await exited;
-    await drain(child, { closed, clock: options.clock, lastOutput: () => lastOutput });
+    await drain(streams, { closed, clock, lastOutput: () => lastOutput });
     return { ...end, timedOut: guard.timedOut() };
   } finally {
     guard.end();
-    child.stdout.destroy();
-    child.stderr.destroy();
+    for (const stream of streams) stream.destroy();
   }
+}
+
+/** Output, errors, and descriptor 3 if there is one. */
+function outputsOf({ stdout, stderr, stdio }: ChildProcess): Readable[] {
+  return [stdout, stderr, stdio[3]].filter((stream) => stream instanceof Readable);
 }
 
 function exitOf(child: ChildProcess): Promise<Omit<ChildEnd, 'timedOut'>> {
@@ -85,10 +98,11 @@ function guardTime(child: ChildProcess, { clock, timeoutMs, signal }: ChildOptio
     cancelKill = clock.after(KILL_AFTER_MS, () => killGroup(group));
   };
   const { pid } = child;
-  const cancelTimeout = clock.after(timeoutMs, () => {
+  const onTimeout = () => {
     timedOut = true;
     if (pid !== undefined) stop(pid);
-  });
+  };
+  const cancelTimeout = timeoutMs === undefined ? () => {} : clock.after(timeoutMs, onTimeout);
   const onAbort = () => {
     if (pid !== undefined) stop(pid);
   };
@@ -113,17 +127,14 @@ interface Drain {
 }
 
 /** Waits for the rest of the output, but not for a background process that keeps the pipe open. */
-async function drain(child: ChildProcess, { closed, clock, lastOutput }: Drain): Promise<void> {
+async function drain(streams: readonly Readable[], { closed, clock, lastOutput }: Drain): Promise<void> {
   const started = clock.monotonic();
-  while (
-    !(child.stdout?.closed === true && child.stderr?.closed === true) &&
-    clock.monotonic() - started < DRAIN_TOTAL_MS
-  ) {
+  while (!streams.every((stream) => stream.closed) && clock.monotonic() - started < DRAIN_TOTAL_MS) {
     const before = lastOutput();
     await Promise.race([closed, pause(clock, DRAIN_IDLE_MS)]);
     // On a busy machine the timer may come before data that is there already: look at the pipe once more.
     await new Promise((resolve) => setImmediate(resolve));
-    if (lastOutput() === before && child.stdout?.readableLength === 0) break;
+    if (lastOutput() === before && streams.every(({ readableLength }) => readableLength === 0)) break;
   }
 }
 

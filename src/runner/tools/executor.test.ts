@@ -13,6 +13,8 @@ import { systemClock } from '../../runtime/clock.js';
 import type { Clock } from '../../runtime/clock.js';
 import type { ToolResult } from '../engine.js';
 import { createToolExecutor } from './executor.js';
+import { createShell } from './shell.js';
+import type { Shell } from './shell.js';
 
 const temporary = temporaryDirectories();
 let workspace: string;
@@ -27,12 +29,20 @@ beforeEach(async () => {
 });
 
 let calls = 0;
-function call(tool: ToolName, input: Record<string, unknown>, options: { signal?: AbortSignal; clock?: Clock } = {}) {
+interface CallOptions {
+  signal?: AbortSignal;
+  clock?: Clock;
+  /** One of its own for each call when absent. */
+  shell?: Shell;
+}
+
+function call(tool: ToolName, input: Record<string, unknown>, options: CallOptions = {}) {
   calls += 1;
   const execute = createToolExecutor({
     workspace,
     home,
     ripgrep: RIPGREP,
+    shell: options.shell ?? createShell({ home, clock: options.clock ?? systemClock }),
     clock: options.clock ?? systemClock,
     web: webAccess(),
   });
@@ -190,6 +200,148 @@ describe('shell', () => {
       isError: true,
       result: { error: 'The input does not fit shell: timeoutSeconds is 601, and must be at most 600.' },
     });
+  });
+});
+
+describe('a shell keeps from call to call', () => {
+  let shell: Shell;
+  const run = async (command: string, input: Record<string, unknown> = {}) =>
+    (await call('shell', { command, ...input }, { shell })).result;
+
+  beforeEach(async () => {
+    shell = createShell({ home, clock: systemClock });
+    await mkdir(join(workspace, 'sub/deep'), { recursive: true });
+  });
+
+  test('the directory, also after a failure and after exit', async () => {
+    expect(await run('cd sub; false')).toEqual({ exitCode: 1, directory: 'sub', output: '' });
+    expect(await run('pwd; cd deep; exit 3')).toMatchObject({ exitCode: 3, output: `${workspace}/sub\n` });
+    expect(await run('set -eux; cd -')).toMatchObject({
+      directory: 'sub',
+      output: expect.stringContaining(`${workspace}/sub\n`),
+    });
+    expect(await run('cd ..')).toEqual({ exitCode: 0, output: '' });
+    expect(await run('cd /')).toMatchObject({ directory: '/' });
+    expect(await run('pwd')).toMatchObject({ output: '/\n' });
+  });
+
+  test('exported variables and functions, and no others', async () => {
+    await run(`export A='one two' B=$'line\\nend'; C=3; greet() { echo hi; }; export -f greet; unset LANG`);
+    expect(await run('echo "$A|$B|${C-}|$LANG"; greet')).toMatchObject({ output: 'one two|line\nend||C.UTF-8\nhi\n' });
+    await run('unset A; export PATH=/nowhere');
+    expect(await run('echo "${A-gone}"')).toMatchObject({ exitCode: 0, output: 'gone\n' });
+    expect(await run('ls')).toMatchObject({ exitCode: 127 });
+  });
+
+  test('cwd is for one call', async () => {
+    await run('cd sub/deep');
+    expect(await run('pwd', { cwd: 'sub' })).toMatchObject({ output: `${workspace}/sub\n` });
+  });
+
+  test('nothing of a command that was killed, or of one that replaced its shell', async () => {
+    await run('cd sub; export A=1');
+    await run('cd deep; kill -9 $$');
+    await run('cd deep; exec true');
+    expect(await run('echo $A')).toEqual({ exitCode: 0, directory: 'sub', output: '1\n' });
+  });
+
+  test('a directory that is gone is the workspace again', async () => {
+    await run('cd sub/deep');
+    await run('rm -r ../../sub');
+    expect(await run('pwd')).toEqual({ exitCode: 0, output: `${workspace}\n` });
+  });
+
+  test('no state that is too large, and none that a command makes up', async () => {
+    await run('cd sub');
+    await run('cd deep; head -c 300000 /dev/zero >&198');
+    await run('cd deep; export A=$(printf %0140000d 7)');
+    expect(await run('pwd')).toMatchObject({ output: `${workspace}/sub\n` });
+    await run('trap - EXIT; printf garbage >&198');
+    expect(await run('pwd')).toMatchObject({ output: `${workspace}/sub\n` });
+  });
+
+  test('with no variable or argument of its own in the command', async () => {
+    expect(await run('echo "$# $0"; compgen -v | grep -ci boxwright')).toMatchObject({
+      output: '0 bash\n0\n',
+    });
+    expect(await run('# a comment\ncat <<END\nheredoc\nEND')).toMatchObject({ exitCode: 0, output: 'heredoc\n' });
+    expect(await run('echo "')).toMatchObject({ exitCode: 2, output: expect.stringContaining('unexpected EOF') });
+  });
+});
+
+describe('a background command', () => {
+  let shell: Shell;
+  const use = (tool: ToolName, input: Record<string, unknown>) => call(tool, input, { shell });
+
+  beforeEach(() => {
+    shell = createShell({ home, clock: systemClock });
+  });
+  afterEach(() => shell.background.close());
+
+  test('goes on beside other calls, is read piece by piece, and is stopped with its children', async () => {
+    await use('shell', { command: 'mkdir sub; cd sub; export A=kept' });
+    const command = 'echo $$ $A; (until [ -e go ]; do sleep 0.01; done; echo second; sleep 64)';
+    const started = await use('shell', { command, background: true });
+    expect(started).toMatchObject({ isError: false, result: { background: 'b1', running: true } });
+    const [pid, variable] = String(started.result['output']).trim().split(' ');
+    expect(variable).toBe('kept');
+    expect((await use('shell_output', { id: 'b1' })).result).toEqual({ background: 'b1', running: true, output: '' });
+    await use('shell', { command: 'touch go' });
+    const second = await eventually(async () => {
+      const { result } = await use('shell_output', { id: 'b1' });
+      return result['output'] === 'second\n' ? 1 : 0;
+    });
+    expect(second).toBe(1);
+    expect(await use('shell_stop', { id: 'b1' })).toEqual({
+      isError: false,
+      result: { background: 'b1', exitCode: null, signal: 'SIGTERM', output: '' },
+    });
+    expect(await isGone(Number(pid))).toBe(true);
+    expect(await use('shell_output', { id: 'b1' })).toMatchObject({ result: { exitCode: null, output: '' } });
+  });
+
+  test('that fails at once says so in the answer to its start', async () => {
+    expect(await use('shell', { command: 'nothing-like-it', background: true })).toEqual({
+      isError: true,
+      result: { background: 'b1', exitCode: 127, output: expect.stringContaining('not found') },
+    });
+  });
+
+  test('is waited for', async () => {
+    await use('shell', { command: 'sleep 1; echo done', background: true });
+    expect((await use('shell_output', { id: 'b1', waitSeconds: 60 })).result).toEqual({
+      background: 'b1',
+      exitCode: 0,
+      output: 'done\n',
+    });
+  });
+
+  test('whose output is long is cut, with the whole of each part in a file', async () => {
+    const started = await use('shell', { command: 'seq 1 40000', background: true });
+    const read = await use('shell_output', { id: 'b1', waitSeconds: 60 });
+    const paths = [started, read].map(({ result }) => result['logPath']).filter((path) => typeof path === 'string');
+    expect(await readFile(join(workspace, paths[0] ?? ''), 'utf8')).toMatch(/^1\n2\n/);
+  });
+
+  test('has a name; others are refused with those there are', async () => {
+    expect((await use('shell_stop', { id: 'b9' })).result['error']).toBe(
+      'There is no background command b9: none was started in this run.',
+    );
+    await use('shell', { command: 'sleep 65', background: true });
+    expect((await use('shell_output', { id: 'b9' })).result['error']).toBe(
+      'There is no background command b9: there are b1.',
+    );
+  });
+
+  test('ends with the run, and 16 are the most', async () => {
+    const started = await Promise.all(
+      Array.from({ length: 16 }, () => use('shell', { command: 'echo $$; sleep 66', background: true })),
+    );
+    expect((await use('shell', { command: 'sleep 66', background: true })).result['error']).toMatch(/^16 commands run/);
+    const first = started.map(({ result }) => Number(result['output'])).find((pid) => pid > 0);
+    await shell.background.close();
+    expect(await isGone(first ?? 0)).toBe(true);
+    expect(await use('shell', { command: 'true', background: true })).toMatchObject({ isError: false });
   });
 });
 

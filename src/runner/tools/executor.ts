@@ -13,7 +13,8 @@ import { globFiles } from './glob.js';
 import { grepFiles } from './grep.js';
 import { readTextOrPicture } from './picture-file.js';
 import type { ExecuteTool } from './server.js';
-import { runShell } from './shell.js';
+import { readBackground, runShell, stopBackground } from './shell.js';
+import type { Shell } from './shell.js';
 import { ToolFailure } from './tool-failure.js';
 import { fetchPage } from './web/fetch.js';
 import type { WebAccess } from './web/fetch.js';
@@ -24,6 +25,8 @@ export interface ToolServices {
   /** HOME of processes; goes with the run. */
   home: string;
   clock: Clock;
+  /** That of the run: the pod has no other. */
+  shell: Shell;
   /** The program of `grep`. */
   ripgrep: string;
   web: WebAccess;
@@ -50,6 +53,8 @@ const ok = <Input>(tool: (input: Input, context: ToolContext) => Promise<Record<
 
 const TOOLS: Tools = {
   shell: runShell,
+  shell_output: readBackground,
+  shell_stop: stopBackground,
   read: readTextOrPicture,
   write: ok(writeTextFile),
   edit: ok(editFile),

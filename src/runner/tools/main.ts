@@ -18,6 +18,7 @@ import { createProgramRunner } from './mcp-program.js';
 import { killGroup, readProcessGroups, superviseProcesses } from './process-supervisor.js';
 import { pruneRunLogs } from './run-logs.js';
 import { listenForCalls } from './server.js';
+import { createShell } from './shell.js';
 import type { WebAccess } from './web/fetch.js';
 import { createPageReader } from './web/page-reader.js';
 
@@ -62,7 +63,8 @@ export async function runTools(_env: NodeJS.ProcessEnv, deps: ToolsDeps = system
   const log = createRunnerLog('tools', deps.clock, deps.writeLog);
   try {
     const { workspace, home } = deps.paths;
-    const execute = createToolExecutor({ ...deps, workspace, home });
+    const shell = createShell({ home, clock: deps.clock });
+    const execute = createToolExecutor({ ...deps, workspace, home, shell });
     const runServer = createProgramRunner({ workspace, home, clock: deps.clock, log });
     const server = await listenForCalls({
       socketPath: deps.paths.socket,
@@ -82,6 +84,7 @@ export async function runTools(_env: NodeJS.ProcessEnv, deps: ToolsDeps = system
       signal: deps.terminate,
     });
     await server.close();
+    await shell.background.close();
     await deps.browser?.close();
     return 0;
   } catch (error) {

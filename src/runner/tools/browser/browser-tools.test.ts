@@ -1,6 +1,7 @@
 /** What a screenshot shows to a model that sees, with a page that a test plays; test/integration/browser.test.ts has a real one. */
 import { pngOf } from '../../../../test/builders/png.js';
 import { webAccess } from '../../../../test/builders/web-access.js';
+import { createShell } from '../shell.js';
 import { temporaryDirectories } from '../../../../test/builders/workspace.js';
 import { systemClock } from '../../../runtime/clock.js';
 import type { Browser } from './browser.js';
@@ -21,6 +22,7 @@ async function taken(png: Buffer, jpeg = JPEG) {
     home: '/nowhere',
     clock: systemClock,
     ripgrep: '/nowhere',
+    shell: createShell({ home: '/nowhere', clock: systemClock }),
     web: webAccess(),
     browser,
     run: 'ada-1',

@@ -15,6 +15,7 @@ import type { Resolve } from '../../../net/dial.js';
 import { systemClock } from '../../../runtime/clock.js';
 import type { Clock } from '../../../runtime/clock.js';
 import { createToolExecutor } from '../executor.js';
+import { createShell } from '../shell.js';
 
 const temporary = temporaryDirectories();
 const servers: Server[] = [];
@@ -55,6 +56,7 @@ interface Options {
 function fetchUrl(url: string, options: Options = {}) {
   const execute = createToolExecutor({
     ripgrep: RIPGREP,
+    shell: createShell({ home: '/nowhere', clock: systemClock }),
     workspace,
     home: '/nowhere',
     clock: options.clock ?? systemClock,
