@@ -57,7 +57,7 @@ export const GATEWAY_TOOLS = {
   read_skill: {
     family: 'skills',
     description:
-      'Reads one of your skills: its instructions and the list of its files, or with `path` one of the files. Read a skill before you do what it is for.',
+      'Reads one of your skills: its instructions and the list of its files, or with `path` one of the files. Where the answer names a directory, the files lie there: run scripts from it. Read a skill before you do what it is for.',
     input: z.object({
       slug: Slug,
       path: z.string().min(1).max(256).optional().describe('A file of the skill; its instructions when absent.'),

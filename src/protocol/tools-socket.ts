@@ -124,6 +124,18 @@ export const TOOL_DEFINITIONS = {
       edits: z.array(Edit).max(100).optional().describe('Several replacements.'),
     }),
   },
+  put_skill_file: {
+    family: 'files',
+    description: 'Writes a file of a skill.',
+    input: z.object({
+      slug: z
+        .string()
+        .max(63)
+        .regex(/^[a-z0-9][-a-z0-9]*$/),
+      path: Path,
+      content: z.base64().max(MAX_FRAME_BYTES),
+    }),
+  },
   list: {
     family: 'files',
     description:
@@ -207,6 +219,12 @@ export const TOOL_DEFINITIONS = {
 export type ToolName = keyof typeof TOOL_DEFINITIONS;
 export type PodToolFamily = (typeof TOOL_DEFINITIONS)[ToolName]['family'];
 export type ToolInput<Name extends ToolName> = z.output<(typeof TOOL_DEFINITIONS)[Name]['input']>;
+
+/** Where the files of skills lie, in the workspace. */
+export const SKILLS_DIR = '.skills';
+
+/** Tools that the runner calls by itself; no model is told of them. */
+export const RUNNER_TOOLS: readonly ToolName[] = ['put_skill_file'];
 
 /** Names of all tools. */
 export const TOOL_NAMES = Object.keys(TOOL_DEFINITIONS) as [ToolName, ...ToolName[]];

@@ -28,7 +28,7 @@ import { framedMessage, noteOfRun } from './run-context.js';
 import { renderTermination } from './termination.js';
 import type { ToolsClient } from './tools-client.js';
 import { selectTools } from './tool-search.js';
-import { OFFER_SECONDS } from './tools-offer.js';
+import { OFFER_SECONDS, offers } from './tools-offer.js';
 import type { OfferedTools } from './tools-offer.js';
 
 /** Longest text of one event that is reported: three times this stays below one report. */
@@ -151,7 +151,7 @@ async function work(claim: ClaimAnswer, { deps, reporter, signal }: WorkContext)
     const told = { lacks: [...(claim.lacks ?? []), ...servers.warnings], budgetLeft: surroundings?.budgetLeft };
     const own = [
       ...podTools(claim.agent.tools, { client: deps.tools, offered, egress: surroundings?.egress }),
-      ...gatewayTools(claim.abilities, deps),
+      ...gatewayTools(claim.abilities, { ...deps, skillFiles: skillFilesOf(claim, deps) }),
       // In an order of our own: servers may list theirs in another one each time.
       ...servers.tools.toSorted((a, b) => (a.name < b.name ? -1 : 1)),
     ];
@@ -218,6 +218,12 @@ function cacheKeyOf({ run }: ClaimAnswer): string {
 }
 
 const NO_SERVERS: ConnectedServers = { tools: [], warnings: [], close: () => Promise.resolve() };
+
+/** Files of skills lie where a tool of the agent can reach them, and where the image can write them. */
+function skillFilesOf({ agent }: ClaimAnswer, { tools, offered }: ExecuteDeps): ToolsClient | undefined {
+  const isReached = agent.tools['shell'] !== false || agent.tools['files'] !== false;
+  return isReached && offers(offered, 'put_skill_file') === true ? tools : undefined;
+}
 
 /** Their client is loaded only by runs that have servers: the others start without it. */
 async function mcpServersOf(claim: ClaimAnswer, deps: ExecuteDeps, signal: AbortSignal): Promise<ConnectedServers> {

@@ -1,5 +1,5 @@
 /** The tools of the run pod as the engine sees them: those of the capability families in the other container, and ask_user. */
-import { TOOL_DEFINITIONS, TOOL_NAMES } from '../protocol/tools-socket.js';
+import { RUNNER_TOOLS, TOOL_DEFINITIONS, TOOL_NAMES } from '../protocol/tools-socket.js';
 import type { ToolName } from '../protocol/tools-socket.js';
 import { askUser } from './ask-user.js';
 import type { EngineTool } from './engine.js';
@@ -30,7 +30,7 @@ export function podTools(
   const isOn = (name: ToolName) => {
     const { family } = TOOL_DEFINITIONS[name];
     const isReachable = egress !== 'none' || !NETWORK_FAMILIES.includes(family);
-    return isReachable && families[family] !== false && offers(offered, name) !== false;
+    return !RUNNER_TOOLS.includes(name) && isReachable && families[family] !== false && offers(offered, name) !== false;
   };
   const own: EngineTool[] = TOOL_NAMES.filter(isOn).map((name) => ({
     name,

@@ -238,6 +238,7 @@ describe('skills', () => {
           { path: 'check.sh', bytes: 7 },
           { path: 'long.txt', bytes: 80_004 },
         ],
+        directory: '/workspace/.skills/review',
       },
       { slug: 'review', path: 'check.sh', encoding: 'utf8', content: 'echo ok', nextOffset: null },
     ]);

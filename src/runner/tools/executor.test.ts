@@ -377,6 +377,20 @@ describe('files', () => {
     expect((await call('read', { path: 'tiny.png' })).isError).toBe(true);
   });
 
+  test('files of a skill lie in its directory, scripts can be run, and none leaves it', async () => {
+    const put = (path: string, text: string) =>
+      call('put_skill_file', { slug: 'review', path, content: Buffer.from(text).toString('base64') });
+    expect((await put('scripts/check.sh', '#!/bin/sh\necho checked\n')).isError).toBe(false);
+    await put('notes.md', 'text');
+    expect((await call('shell', { command: '.skills/review/scripts/check.sh' })).result['output']).toBe('checked\n');
+    expect((await stat(join(workspace, '.skills/review/notes.md'))).mode & 0o111).toBe(0);
+    for (const path of ['../other/x', '../../x', '..']) {
+      expect((await put(path, 'x')).result['error']).toBe('The path leads out of the skill.');
+    }
+    await symlink(outside, join(workspace, '.skills/review/out'));
+    expect((await put('out/x', 'x')).result['error']).toMatch(/leads out of the workspace/);
+  });
+
   test('edit wants exactly one occurrence, or replaceAll', async () => {
     await writeFile(join(workspace, 'f'), 'two two');
     expect((await call('edit', { path: 'f', oldText: 'one', newText: '' })).result['error']).toMatch(/does not occur/);

@@ -1,9 +1,10 @@
 /** The tools `read`, `write` and `list`: text files of the workspace. */
 import { constants } from 'node:fs';
 import type { Stats } from 'node:fs';
-import { lstat, mkdir, open, opendir, stat } from 'node:fs/promises';
+import { chmod, lstat, mkdir, open, opendir, stat } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { SKILLS_DIR } from '../../protocol/tools-socket.js';
 import type { ToolInput } from '../../protocol/tools-socket.js';
 import { cutMiddle, decodeWhole } from '../../runtime/text.js';
 import type { ToolContext } from './executor.js';
@@ -119,8 +120,24 @@ export async function writeTextFile(input: ToolInput<'write'>, context: Context)
   return { text: `Wrote ${bytes} to ${await displayPath(context.workspace, path)}.` };
 }
 
+/** Writes a file of a skill; a script can be run. */
+export async function writeSkillFile(
+  { slug, path: name, content }: ToolInput<'put_skill_file'>,
+  context: Pick<ToolContext, 'workspace'>,
+): Promise<Result> {
+  const directory = join(SKILLS_DIR, slug);
+  const path = join(directory, name);
+  if (!path.startsWith(`${directory}/`)) throw new ToolFailure('The path leads out of the skill.');
+  const real = await resolveInWorkspace(context.workspace, path);
+  await mkdir(dirname(real), { recursive: true });
+  const bytes = Buffer.from(content, 'base64');
+  await overwrite(real, bytes);
+  if (bytes.subarray(0, 2).toString() === '#!') await chmod(real, 0o755);
+  return { text: `Wrote ${path}.` };
+}
+
 /** Puts a text in the place of what a file holds. */
-export async function overwrite(path: string, content: string): Promise<void> {
+export async function overwrite(path: string, content: string | Buffer): Promise<void> {
   const handle = await openRegular(path, constants.O_WRONLY | constants.O_CREAT);
   try {
     await handle.truncate(0);
