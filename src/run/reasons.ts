@@ -180,6 +180,11 @@ export const RUN_REASONS = {
 } as const satisfies Record<string, ReasonInfo>;
 export type RunReason = keyof typeof RUN_REASONS;
 
+/** Whether the text is the reason of a run that works or ended. */
+export function isRunReason(text: string | undefined): text is RunReason {
+  return text !== undefined && Object.hasOwn(RUN_REASONS, text);
+}
+
 /** Reasons that a runner may give for the end of its run; the others are the control plane's own observations. */
 const REPORTED_REASONS: ReadonlySet<string> = new Set([
   'Completed',

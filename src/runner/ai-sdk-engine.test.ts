@@ -30,6 +30,7 @@ async function run(
   answers: ChatAnswer[],
   input: Partial<EngineInput> = {},
   abort: AbortController = new AbortController(),
+  looking?: (told: readonly Told[]) => EngineTool,
 ): Promise<Ran> {
   server = await startOpenAiServer(answers);
   const told: Told[] = [];
@@ -44,7 +45,7 @@ async function run(
       baseUrl: `${server.url}/gateway/boxwright/v1`,
       instructions: 'Be kind.',
       messages: [{ role: 'user', text: 'Hello' }],
-      tools: [echo],
+      tools: looking === undefined ? [echo] : [looking(told)],
       stepLimit: 10,
       ...input,
     },
@@ -263,6 +264,12 @@ test('a tool call is recorded, and the model sees its result', async () => {
   expect(outcome).toMatchObject({ reason: 'Completed', output: 'Done.', steps: 2 });
   expect(told.slice(0, 4)).toEqual([
     {
+      type: 'message',
+      role: 'assistant',
+      text: '',
+      toolCalls: [{ id: 'call_1_0', tool: 'echo', input: '{"text":"x"}' }],
+    },
+    {
       type: 'tool',
       step: 1,
       tool: 'echo',
@@ -270,12 +277,6 @@ test('a tool call is recorded, and the model sees its result', async () => {
       result: { said: 'x' },
       isError: false,
       durationMs: expect.any(Number),
-    },
-    {
-      type: 'message',
-      role: 'assistant',
-      text: '',
-      toolCalls: [{ id: 'call_1_0', tool: 'echo', input: '{"text":"x"}' }],
     },
     { type: 'message', role: 'tool', callId: 'call_1_0', tool: 'echo', result: '{"said":"x"}', isError: false },
     { type: 'step', step: 1, finishReason: 'tool-calls', inputTokens: 10, outputTokens: 5 },
@@ -362,6 +363,28 @@ test('calls of one answer with the same id are calls of their own, each with its
     ['same_2', '{"said":"b"}'],
     ['same_3', '{"said":"c"}'],
   ]);
+});
+
+test('an answer is told before its calls are made, and each result when it is there', async () => {
+  const before: string[][] = [];
+  const { told } = await run(
+    [
+      { text: 'Two.', calls: ['a', 'b'].map((text) => ({ tool: 'look', arguments: JSON.stringify({ text }) })) },
+      { text: 'x' },
+    ],
+    {},
+    undefined,
+    (told) => ({
+      ...echo,
+      name: 'look',
+      execute: (input) => {
+        before.push(told.map(({ type, role }) => JSON.stringify(role ?? type)));
+        return echo.execute(input, new AbortController().signal);
+      },
+    }),
+  );
+  expect(before).toEqual([['"assistant"'], ['"assistant"', '"tool"', '"tool"']]);
+  expect(ofType(told, 'message').map(({ role }) => role)).toEqual(['assistant', 'tool', 'tool', 'assistant']);
 });
 
 test('several calls of one step run one after another', async () => {
@@ -527,7 +550,7 @@ describe('a model call that fails', () => {
       output: 'Looking.',
       steps: 1,
     });
-    expect(told.map((entry) => entry.type)).toEqual(['tool', 'message', 'message', 'step']);
+    expect(told.map((entry) => entry.type)).toEqual(['message', 'tool', 'message', 'step']);
   });
 
   test.each(['ModelNotConfigured', 'StepLimitReached'])(

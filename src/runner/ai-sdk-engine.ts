@@ -14,7 +14,14 @@ import type {
   StepRecord,
   ToolResult,
 } from './engine.js';
-import { forAnotherModel, messagesOfStep, toModelMessages, type Recipient } from './conversation.js';
+import {
+  answerWithCalls,
+  forAnotherModel,
+  messagesOfStep,
+  resultOf,
+  toModelMessages,
+  type Recipient,
+} from './conversation.js';
 import { outcomeOf } from '../run/outcome.js';
 import type { OutputCheck } from '../run/output-schema.js';
 import type { TranscriptMessage } from '../protocol/run.js';
@@ -103,8 +110,7 @@ async function generate(input: EngineInput, { loop, fetch, signal }: GenerateCon
           ...settings,
           instructions: systemOf(input),
           messages: markedMessages(loop.pictures.bounded(messages)),
-          tools: withoutExecution(tools),
-          ...toldOf(input),
+          ...withoutExecution(tools, input),
         }),
   );
   let messages = toModelMessages(input.messages, input);
@@ -125,6 +131,7 @@ async function generate(input: EngineInput, { loop, fetch, signal }: GenerateCon
         messages = markedMessages([...loop.pictures.bounded(shorter ?? sent), ...notes]);
         return { ...(isLast ? { toolChoice: 'none' as const } : {}), ...toldOf(input), messages };
       },
+      onLanguageModelCallEnd: ({ content }) => loop.onAnswer(content, stepLimit),
       onToolExecutionEnd: (event) => loop.onToolEnd(event),
       onStepEnd: async (step) => {
         context.answered(step.usage);
@@ -183,8 +190,9 @@ function toldTools({ tools, found }: EngineInput): readonly EngineTool[] {
 }
 
 /** The same to a model; a call of one ends the answer. */
-function withoutExecution(tools: Record<string, ReturnType<typeof toSdkTool>>): ToolSet {
-  return Object.fromEntries(Object.entries(tools).map(([name, { execute: _execute, ...rest }]) => [name, rest]));
+function withoutExecution(tools: Record<string, ReturnType<typeof toSdkTool>>, input: EngineInput) {
+  const told = Object.entries(tools).map(([name, { execute: _execute, ...rest }]) => [name, rest]);
+  return { tools: Object.fromEntries(told) as ToolSet, ...toldOf(input) };
 }
 
 /** How often an answer that reached the output limit is continued. */
@@ -260,6 +268,8 @@ class Loop {
   pictures: PictureShow;
   /** Outcomes of the calls of the step under way, by id: some models use the same ids in every step. */
   #calls = new Map<string, CallOutcome>();
+  /** What of the step under way is told already: its answer, and results by the ids of their calls. */
+  #told: { answer: boolean; results: Set<string> } = { answer: false, results: new Set() };
 
   /** The call that waits for a person. */
   open: OpenCall | undefined;
@@ -350,6 +360,15 @@ class Loop {
     return `Your last message does not fit the JSON Schema that it must fit: ${problem}. Write all of it again, corrected: JSON alone.`;
   }
 
+  /** Calls are told before they are made: if the run is lost meanwhile, the next one of its session knows of them. */
+  async onAnswer(content: readonly ContentPart<ToolSet>[], stepLimit: number): Promise<void> {
+    // In the last step calls are no calls: the model has no tools.
+    const message = this.steps === stepLimit - 1 ? undefined : answerWithCalls(content, this.#model);
+    if (message === undefined) return;
+    this.#told = { answer: true, results: new Set() };
+    await this.#hooks.onMessage(message);
+  }
+
   async onToolEnd(event: ToolEnd): Promise<void> {
     if (event.toolCall.toolCallId === this.open?.callId) return;
     const outcome = callOutcome(event.toolOutput);
@@ -361,6 +380,17 @@ class Loop {
       ...outcome,
       durationMs: Math.round(event.toolExecutionMs),
     });
+    await this.#tellResult(event);
+  }
+
+  async #tellResult({ toolCall: { toolCallId, toolName }, toolOutput }: ToolEnd): Promise<void> {
+    if (!this.#told.answer || toolOutput.type !== 'tool-result') return;
+    const result = toolOutput.output as ToolResult;
+    // Pictures count when the SDK asks for them.
+    if (result.pictures !== undefined) return;
+    this.#told.results.add(toolCallId);
+    const output = this.pictures.outputOf(result);
+    await this.#hooks.onMessage(resultOf({ type: 'tool-result', toolCallId, toolName, output }));
   }
 
   async onStepEnd(step: StepEnd): Promise<void> {
@@ -373,14 +403,20 @@ class Loop {
     this.#end = step;
     await this.#recordRefusedCalls(step);
     const added = messagesOfStep(step.response.messages, this.#model, this.open?.callId);
-    for (const message of added) await this.#hooks.onMessage(message);
+    for (const message of added) if (!this.#isTold(message)) await this.#hooks.onMessage(message);
     this.#calls = new Map();
+    this.#told = { answer: false, results: new Set() };
     if (step.finishReason === 'length') await this.#hooks.onWarning('The model reached its output limit in this step.');
     await this.#hooks.onStep({
       step: this.steps,
       finishReason: step.finishReason,
       ...tokensOf(step.usage),
     });
+  }
+
+  #isTold(message: TranscriptMessage): boolean {
+    if (message.role === 'tool') return this.#told.results.has(message.callId);
+    return message.role === 'assistant' && this.#told.answer;
   }
 
   /** What the SDK left out or changed because the model does not take it, once each. */

@@ -3,7 +3,7 @@
  * continued session begins with the same bytes, which the provider's prompt cache has, and with the signatures and encrypted
  * reasoning that belong to them.
  */
-import type { AssistantModelMessage, ModelMessage, ToolModelMessage } from 'ai';
+import type { AssistantModelMessage, ContentPart, ModelMessage, ProviderMetadata, ToolModelMessage, ToolSet } from 'ai';
 import type { SentAnswer, TranscriptMessage } from '../protocol/run.js';
 import { parseJson } from './gateway-client.js';
 import { storedParts } from './pictures.js';
@@ -34,6 +34,26 @@ export function messagesOfStep(
       part.type === 'tool-result' && part.toolCallId !== open ? [resultOf(part)] : [],
     );
   });
+}
+
+/**
+ * The answer of a model as {@link messagesOfStep} tells it, before its calls are made; undefined without a call to make, or
+ * when it holds what is known only at the end of the step.
+ */
+export function answerWithCalls(content: readonly ContentPart<ToolSet>[], by: Recipient): Assistant | undefined {
+  const parts = content.map(partOf);
+  if (!parts.every((part) => part !== undefined) || !parts.some(({ type }) => type === 'tool-call')) return undefined;
+  // The SDK leaves such texts out.
+  const sent = parts.filter((part) => part.type !== 'text' || part.text !== '' || part.providerOptions !== undefined);
+  return answered(sent, by)[0];
+}
+
+function partOf(part: ContentPart<ToolSet>): AssistantPart | undefined {
+  const { providerMetadata } = part as { providerMetadata?: ProviderMetadata };
+  const options = providerMetadata === undefined ? {} : { providerOptions: providerMetadata };
+  if (part.type === 'text' || part.type === 'reasoning') return { type: part.type, text: part.text, ...options };
+  if (part.type !== 'tool-call' || part.providerExecuted === true || part.invalid === true) return undefined;
+  return { type: 'tool-call', toolCallId: part.toolCallId, toolName: part.toolName, input: part.input, ...options };
 }
 
 function partsOf({ content }: AssistantModelMessage): readonly AssistantPart[] {
@@ -72,7 +92,8 @@ function vendorOf(part: AssistantPart): { vendor?: string } {
   return providerOptions === undefined ? {} : { vendor: toJson(providerOptions) };
 }
 
-function resultOf({ toolCallId, toolName, output }: ToolResultPart): ToolAnswer {
+/** The result of a call in our form. */
+export function resultOf({ toolCallId, toolName, output }: ToolResultPart): ToolAnswer {
   const base = { role: 'tool' as const, callId: toolCallId, tool: toolName };
   switch (output.type) {
     case 'json':

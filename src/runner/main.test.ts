@@ -150,12 +150,12 @@ test('a short run is a claim, its model calls and a finish; its tools work in th
   expect(events.map((event) => event.seq)).toEqual(events.map((_event, index) => index + 1));
   expect(events.map((event) => event.type)).toEqual([
     'message',
-    'tool',
     'message',
+    'tool',
     'message',
     'step',
-    'tool',
     'message',
+    'tool',
     'message',
     'step',
     'message',
@@ -163,14 +163,14 @@ test('a short run is a claim, its model calls and a finish; its tools work in th
     'output',
   ]);
   expect(events[0]).toMatchObject({ v: 1, message: { role: 'user', text: 'Hello' } });
-  expect(events[1]).toMatchObject({
+  expect(events[2]).toMatchObject({
     step: 1,
     tool: 'shell',
     input: '{"command":"echo hello > note; cat note"}',
     result: '{"exitCode":0,"output":"hello\\n"}',
     isError: false,
   });
-  expect(events[5]).toMatchObject({ step: 2, tool: 'read', result: '{"text":"1\\thello"}', isError: false });
+  expect(events[6]).toMatchObject({ step: 2, tool: 'read', result: '{"text":"1\\thello"}', isError: false });
   // The model reads plain text, and a later run sends it the same.
   expect(
     events.flatMap((event) => (event.type === 'message' ? [event.message] : [])).filter(({ role }) => role === 'tool'),

@@ -13,6 +13,7 @@ import type { Transcript } from '../../transcript/chunk-store.js';
 import { orMissing } from '../errors.js';
 import { MAX_HISTORY_RUNS } from '../../run/session/history.js';
 import type { RunStore } from './run-store.js';
+import { DamagedInputError, messageOf } from '../../run/message.js';
 import { sessionIdOf } from '../../run/session/key.js';
 import { previousRunOf } from '../../run/session/order.js';
 
@@ -21,7 +22,7 @@ const ARCHIVE_READ_MS = 5_000;
 
 export interface EarlierRunsDeps {
   api: Pick<KubeApi, 'get'>;
-  store: Pick<RunStore, 'find' | 'ofSession'>;
+  store: Pick<RunStore, 'fetch' | 'find' | 'ofSession'>;
   clock: Clock;
   /** Absent when the installation has none. */
   archive?: ArchiveReader | undefined;
@@ -66,6 +67,19 @@ export class EarlierRuns {
   /** The other runs of the session that a pod took. */
   others(): readonly AgentRun[] {
     return this.runs.filter(({ metadata }) => metadata.uid !== this.previous?.metadata.uid);
+  }
+
+  /** What a run was told; undefined when it is damaged or gone. Rejects when the API server does. */
+  async message(run: AgentRun): Promise<string | undefined> {
+    const ref = { namespace: run.metadata.namespace ?? '', name: run.metadata.name };
+    // Caches have no texts of runs that ended.
+    const { spec } = run.spec.message !== undefined ? run : ((await orMissing(this.deps.store.fetch(ref))) ?? run);
+    try {
+      return await messageOf(spec);
+    } catch (error) {
+      if (error instanceof DamagedInputError) return undefined;
+      throw error;
+    }
   }
 
   /** Rejects when the API server does. */

@@ -3,7 +3,7 @@ import { KubeConnectionError } from '../../kube/errors.js';
 import { readTranscript } from '../../transcript/chunk-store.js';
 import { assistantMessage, outputEvent, stepEvent, toolEvent, userMessage } from '../../../test/builders/run-events.js';
 import { apiError } from '../../../test/builders/recording-api.js';
-import { GatewayWorld, NAMESPACE } from '../../../test/builders/gateway-world.js';
+import { GatewayWorld, NAMESPACE, type GatewayPod } from '../../../test/builders/gateway-world.js';
 
 const EVENTS = [userMessage(1, 'hello'), toolEvent(2), stepEvent(3), assistantMessage(4, 'done')];
 const COMPLETED = { epoch: 1, events: EVENTS, outcome: { reason: 'Completed', message: '', output: 'done' } };
@@ -169,6 +169,23 @@ test('the outcome of the controller wins; usage and transcript of this pod are a
   });
   expect(world.api.writes.map(({ resource }) => resource)).toEqual(['agentruns/status']);
   expect(gateway.gateway.served.size).toBe(0);
+});
+
+/** Compressing takes a thread: a look at the clock does not wait for it. */
+async function untilUnserved({ gateway }: GatewayPod): Promise<void> {
+  while (gateway.served.size > 0) await new Promise((resolve) => setImmediate(resolve));
+}
+
+test('what a lost run told and nobody stored is stored with its end', async () => {
+  const { world, gateway, pod } = await claimed();
+  await world.call(gateway, pod, 'events', { epoch: 1, events: EVENTS.slice(0, 1), live: EVENTS.slice(1) });
+  world.changeRun('helper-1', { status: { phase: 'error', reason: 'NodeLost', message: 'gone' } });
+
+  await world.clock.advance(5_000);
+  await untilUnserved(gateway);
+
+  expect((await readTranscript(world.api, world.run('helper-1'))).events).toEqual(EVENTS);
+  expect(world.run('helper-1').status).toMatchObject({ usageFinal: true, transcript: { state: 'full', chunks: 2 } });
 });
 
 test('a finish of another pod after the end is refused with 410', async () => {

@@ -70,12 +70,12 @@ export class RunFinisher {
 
   /** Ends a run that was silent for too long; nothing happens when it was heard meanwhile. */
   async lose(served: ServedRun, boundSeconds: number): Promise<void> {
-    const { clock, lock, store } = this.#options;
+    const { clock, lock } = this.#options;
     await lock.run(served.uid, async () => {
       if (clock.monotonic() - served.heardAt < boundSeconds * 1000) return;
       const what = `The run sent nothing for ${boundSeconds} seconds (spec.bounds.heartbeatSeconds of its Box).`;
       served.call?.abort();
-      await this.#options.served.logOf(served, store.get(served.ref));
+      await this.#storeTold(served);
       await this.#end(served, outcomeOf('HeartbeatLost', what));
     });
   }
@@ -94,10 +94,17 @@ export class RunFinisher {
     const { lock, store } = this.#options;
     await lock.run(served.uid, async () => {
       served.call?.abort();
-      await this.#options.served.logOf(served, store.get(served.ref));
+      await this.#storeTold(served);
       await store.update(served.ref, () => ({ type: 'usage-closed', work: workOf(served) }), { live: true });
       this.#options.served.drop(served);
     });
+  }
+
+  /** The runner is lost and stores nothing any more: what it told is all that the next run of the session can know. */
+  async #storeTold(served: ServedRun): Promise<void> {
+    const log = await this.#options.served.logOf(served, this.#options.store.get(served.ref));
+    const { events } = served.live.after(log.ack);
+    if (events.length > 0) await log.close(events);
   }
 
   async #closeLog(served: ServedRun, request: FinishRequest): Promise<void> {

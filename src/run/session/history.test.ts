@@ -38,6 +38,7 @@ function sources(runs: AgentRun[], previous: string | undefined, events: (name: 
       read.push(earlier.metadata.name);
       return Promise.resolve({ events: events(earlier.metadata.name), state: 'full' as const });
     },
+    message: (earlier: AgentRun) => Promise.resolve(earlier.spec.message),
     isIncomplete: false,
   };
 }
@@ -57,6 +58,35 @@ test('runs follow in the order of their claims, up to the run that the Job names
 
   expect(texts(await historyOf(from))).toEqual(['to b', 'to a', 'to c']);
   expect(from.read).toEqual(['c', 'a', 'b']);
+});
+
+test('after a run that did not come to its own end the agent is told so, and why', async () => {
+  const lost = run('lost', '2026-01-01');
+  lost.status = { ...lost.status, phase: 'error', reason: 'NodeLost' };
+  const from = sources([lost], 'lost', () => [userMessage(1, 'Deploy it.')]);
+
+  expect((await historyOf(from)).messages).toEqual([
+    { role: 'user', text: 'Deploy it.' },
+    {
+      role: 'user',
+      text: '',
+      frame: {
+        before:
+          '(The work on this was interrupted here. The node of the run is gone. What is above was done; the last call may be done in part.)',
+        after: '',
+      },
+    },
+  ]);
+});
+
+test('what a person said to a run of which nothing was stored is there', async () => {
+  const lost = run('lost', '2026-01-01');
+  lost.spec.message = 'Deploy it.';
+  const from = sources([lost], 'lost', () => []);
+
+  expect(texts(await historyOf(from))).toEqual(['Deploy it.']);
+  lost.status = { phase: 'done', ...lost.status, transcript: { state: 'expired', chunks: 0, bytes: 0 } };
+  expect(texts(await historyOf(from))).toEqual([]);
 });
 
 test('without an earlier run nothing is read', async () => {
@@ -167,7 +197,8 @@ const interrupted = (callId: string): TranscriptMessage => ({
   role: 'tool',
   callId,
   tool: 'shell',
-  result: '{"error":"The run ended before this call had a result."}',
+  result:
+    '{"error":"Interrupted: the run ended before this call had a result. Check what it did before you call it again."}',
   isError: true,
 });
 

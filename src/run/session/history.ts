@@ -7,6 +7,7 @@ import type { RunEvent, TranscriptMessage } from '../../protocol/run.js';
 import type { Transcript } from '../../transcript/chunk-store.js';
 import { clearedResult, isClearable, isCleared } from './cleared-result.js';
 import { clearResults, fitHistory, sizeOf, type Cleared, type Cuts } from './fit.js';
+import { isRunReason, RUN_REASONS } from '../reasons.js';
 import { claimOrder } from './order.js';
 
 /** About half a million tokens: what exceeds the window of a model is the business of its runner. */
@@ -19,6 +20,8 @@ export interface HistorySources {
   /** Known other runs of the session that a pod took. */
   others(): readonly AgentRun[];
   transcript(run: AgentRun): Promise<Transcript>;
+  /** What a run was told; undefined when that is gone. */
+  message(run: AgentRun): Promise<string | undefined>;
   /** Whether something could not be read so far; asked when the rest is read. */
   isIncomplete: boolean;
 }
@@ -73,7 +76,8 @@ async function conversationOf(sources: HistorySources): Promise<Read> {
   let bytes = 0;
   let compaction: OpenCompaction | undefined;
   for (const earlier of all.slice(0, MAX_HISTORY_RUNS)) {
-    const { events, state } = await sources.transcript(earlier);
+    const { events: stored, state } = await sources.transcript(earlier);
+    const events = [...(await said(sources, earlier, stored)), ...stored, ...endOf(earlier)];
     if (state === 'truncated' || state === 'expired') gaps[state] += 1;
     const part: HistoryPart = compaction === undefined ? afterCompaction(events) : beforeCompaction(events, compaction);
     compaction = part.compaction;
@@ -91,6 +95,27 @@ async function conversationOf(sources: HistorySources): Promise<Read> {
   const { text, missing } = compaction;
   const kept = withClearedResults(messages, Math.max(0, compaction.cleared - missing));
   return { messages: [{ role: 'user', text }, ...kept], cleared, gaps };
+}
+
+/** What a person said to a run that was lost before anything of it was stored. */
+async function said(sources: HistorySources, run: AgentRun, stored: readonly RunEvent[]): Promise<RunEvent[]> {
+  const { state = 'full' } = run.status?.transcript ?? {};
+  if (state !== 'full' || stored.some(({ type }) => type === 'message')) return [];
+  const text = await sources.message(run);
+  return text === undefined ? [] : [messageEvent({ role: 'user', text })];
+}
+
+/** That a run did not come to its own end, and why: nobody said it, and the agent must know it. */
+function endOf({ status }: AgentRun): RunEvent[] {
+  const { phase, reason } = status ?? {};
+  if (phase !== 'error' && phase !== 'cancelled') return [];
+  const cause = isRunReason(reason) ? ` ${RUN_REASONS[reason].cause}` : '';
+  const before = `(The work on this was interrupted here.${cause} What is above was done; the last call may be done in part.)`;
+  return [messageEvent({ role: 'user', text: '', frame: { before, after: '' } })];
+}
+
+function messageEvent(message: TranscriptMessage): RunEvent {
+  return { type: 'message', v: 1, seq: 0, at: '', message };
 }
 
 /** The conversation as its run went on with it: the oldest so many results were cut there. */
@@ -188,7 +213,9 @@ function messagesOf(events: readonly RunEvent[]): TranscriptMessage[] {
   return events.flatMap((event) => (event.type === 'message' ? [event.message] : []));
 }
 
-const INTERRUPTED = JSON.stringify({ error: 'The run ended before this call had a result.' });
+const INTERRUPTED = JSON.stringify({
+  error: 'Interrupted: the run ended before this call had a result. Check what it did before you call it again.',
+});
 
 /**
  * A conversation in which each call has exactly one result right after it, and results without a call are left out. A cut transcript or a run that died in the middle of a call needs this. `openCall`
