@@ -7,7 +7,7 @@ test('a price is a number of US dollars, quoted or not; 0 is one', () => {
   expect(factsIn('openai/own:\n  input: "0.25"\n  output: 0\n').prices).toEqual({
     'openai/own': { inputMicroUsd: 250_000, outputMicroUsd: 0 },
   });
-  expect(factsIn('')).toEqual({ prices: {}, windows: {} });
+  expect(factsIn('')).toEqual({ prices: {}, windows: {}, outputs: {}, refused: {} });
 });
 
 test.each(['', '""', '" "', 'true', '[]', 'free', '-1'])('%j is no price, and not that of 0', (input) => {
@@ -24,6 +24,9 @@ test.each([
   'openai/a: { input: 1, contextWindow: 8192 }',
   'openai/a: { cacheRead: 1, contextWindow: 8192 }',
   'openai/a: { contextWindow: 12 }',
+  'openai/a: { maxOutputTokens: 12 }',
+  'openai/a: { refuses: [stream] }',
+  'openai/a: {}',
   'openai/a: { contextWindow: many }',
   'openai/a: {}',
 ])('%s is refused', (text) => expect(() => factsIn(text)).toThrow(ZodError));
@@ -66,4 +69,10 @@ describe('the ConfigMap', () => {
     expect(priceOf(await source.prices(), 'anthropic', 'claude-haiku-5-5')).toMatchObject({ inputMicroUsd: 500_000 });
     expect(await source.contextWindowOf('anthropic', 'claude-haiku-5-5')).toBe(1_000_000);
   });
+});
+
+test('limits and refused parameters stand beside prices and windows', () => {
+  const text = 'openai/a: { input: 1, output: 2, maxOutputTokens: 4096 }\nboxwright/b: { refuses: [reasoning] }';
+  expect(factsIn(text)).toMatchObject({ outputs: { 'openai/a': 4096 }, refused: { 'boxwright/b': ['reasoning'] } });
+  expect(Object.keys(factsIn(text).prices)).toEqual(['openai/a']);
 });

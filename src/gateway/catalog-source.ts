@@ -6,6 +6,7 @@ import type { ObjectRef } from '../kube/types.js';
 import { KNOWN_MODELS } from '../models/catalog.js';
 import type { Logger } from '../observability/logger.js';
 import type { CachedReads } from './cached-reads.js';
+import { OPTIONAL_PARAMETERS, type OptionalParameter } from './providers/optional-parameters.js';
 import { PRICES, entryOf, type PriceTable } from '../run/usage/prices.js';
 
 /** Key of the ConfigMap. */
@@ -17,6 +18,12 @@ const Usd = z
   .pipe(z.coerce.number<string | number>().min(0).max(1_000_000))
   .transform((usd) => Math.round(usd * 1_000_000));
 const Window = z.int().min(1024).max(100_000_000);
+const Output = z.int().min(256).max(100_000_000);
+const Facts = {
+  contextWindow: Window.optional(),
+  maxOutputTokens: Output.optional(),
+  refuses: z.array(z.enum(OPTIONAL_PARAMETERS)).max(OPTIONAL_PARAMETERS.length).optional(),
+};
 const File = z.record(
   z.string().regex(/^[a-z]+\/\S*$/),
   z.union([
@@ -25,25 +32,31 @@ const File = z.record(
       output: Usd,
       cacheRead: Usd.optional(),
       cacheWrite: Usd.optional(),
-      contextWindow: Window.optional(),
+      ...Facts,
     }),
     // Of a model whose price nobody knows, or stays that of the catalogue.
-    z.strictObject({ contextWindow: Window }),
+    z.strictObject(Facts).refine((facts) => Object.keys(facts).length > 0, { error: 'it says nothing' }),
   ]),
 );
 
-/** Tokens that models can read, by the names of a {@link PriceTable}. */
-type WindowTable = Readonly<Record<string, number>>;
+/** Tokens of models, by the names of a {@link PriceTable}. */
+type TokenTable = Readonly<Record<string, number>>;
 
 /** What a file says, or the catalogue with it in front. */
 export interface ModelFacts {
   prices: PriceTable;
-  windows: WindowTable;
+  /** Tokens that they can read, and write in one call. */
+  windows: TokenTable;
+  outputs: TokenTable;
+  /** Parameters that they do not take. */
+  refused: Readonly<Record<string, readonly OptionalParameter[]>>;
 }
 
 const BUILT_IN: ModelFacts = {
   prices: PRICES,
   windows: Object.fromEntries(KNOWN_MODELS.map((known) => [`${known.provider}/${known.model}`, known.contextWindow])),
+  outputs: {},
+  refused: {},
 };
 
 /** The facts in a file. Throws what is wrong with it. */
@@ -54,10 +67,21 @@ export function factsIn(text: string): ModelFacts {
     const { input: inputMicroUsd, output: outputMicroUsd, cacheRead, cacheWrite } = entry;
     return [[name, { inputMicroUsd, outputMicroUsd, cacheReadMicroUsd: cacheRead, cacheWriteMicroUsd: cacheWrite }]];
   });
-  const windows = entries.flatMap(([name, { contextWindow }]) =>
-    contextWindow === undefined ? [] : [[name, contextWindow]],
-  );
-  return { prices: Object.fromEntries(prices) as PriceTable, windows: Object.fromEntries(windows) as WindowTable };
+  return {
+    prices: Object.fromEntries(prices) as PriceTable,
+    windows: column(entries, 'contextWindow'),
+    outputs: column(entries, 'maxOutputTokens'),
+    refused: column(entries, 'refuses'),
+  };
+}
+
+/** What the entries say of one matter. */
+function column<Name extends keyof typeof Facts>(
+  entries: readonly (readonly [string, { [N in Name]?: z.output<(typeof Facts)[N]> }])[],
+  name: Name,
+): Record<string, NonNullable<z.output<(typeof Facts)[Name]>>> {
+  const said = entries.flatMap(([model, { [name]: value }]) => (value === undefined ? [] : [[model, value]]));
+  return Object.fromEntries(said) as Record<string, NonNullable<z.output<(typeof Facts)[Name]>>>;
 }
 
 export class CatalogSource {
@@ -80,6 +104,16 @@ export class CatalogSource {
     return entryOf((await this.#read()).windows, provider, model);
   }
 
+  /** The output limit that the ConfigMap gives a model. Never rejects. */
+  async outputLimitOf(provider: string, model: string): Promise<number | undefined> {
+    return entryOf((await this.#read()).outputs, provider, model);
+  }
+
+  /** Parameters that a model does not take, by the ConfigMap. Never rejects. */
+  async refusedBy(provider: string, model: string): Promise<readonly OptionalParameter[]> {
+    return entryOf((await this.#read()).refused, provider, model) ?? [];
+  }
+
   /** A ConfigMap that cannot be read or is wrong leaves everything as it was. */
   async #read(): Promise<ModelFacts> {
     try {
@@ -94,9 +128,9 @@ export class CatalogSource {
   #use(text: string): void {
     if (text === this.#seen) return;
     this.#seen = text;
-    const { prices, windows } = factsIn(text);
-    this.#facts = { prices: { ...PRICES, ...prices }, windows: { ...BUILT_IN.windows, ...windows } };
-    const models = new Set([...Object.keys(prices), ...Object.keys(windows)]).size;
+    const { prices, windows, outputs, refused } = factsIn(text);
+    this.#facts = { prices: { ...PRICES, ...prices }, windows: { ...BUILT_IN.windows, ...windows }, outputs, refused };
+    const models = new Set([prices, windows, outputs, refused].flatMap((table) => Object.keys(table))).size;
     this.log.info({ configMap: this.ref.name, models }, 'catalogue of models in force');
   }
 }

@@ -118,6 +118,7 @@ export class ModelCalls {
     const target = await this.#options.targets.of(call.provider, model, box);
     const { path, body } = call;
     const known = knownOf(served, call.provider, model);
+    for (const parameter of target.refuses ?? []) known.refuses(parameter, STATED);
     const proxied = { target, path, body, model, boundSeconds: box.modelCallSeconds, known, wishes };
     await this.#options.proxy.call({ ...proxied, inFlight: flight, signal, sink, admit, result });
   }
@@ -134,6 +135,8 @@ interface Answering {
   model: string;
   wishes: NonNullable<ModelProxyCall['wishes']>;
 }
+
+const STATED = 'the catalogue of this installation says that the model does not take it.';
 
 /** The models of a run in the order in which they are asked: its own, then what may answer in its place. */
 function modelsOf({ status }: AgentRun, agent: GatewayAgent | undefined): { provider: string; model: string }[] {

@@ -56,6 +56,7 @@ export function createModelAccess({ api, clock, log, settings, dispatcher, bodie
     targets: new Targets({
       credentials,
       prices: () => catalog.prices(),
+      catalog,
       installationSecret,
       baseUrls: settings.modelBaseUrls,
     }),

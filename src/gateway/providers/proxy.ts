@@ -266,9 +266,9 @@ function noAnswer({ target, boundSeconds }: ModelProxyCall, code: string | undef
 
 function askedOf({ target, path, body, model, wishes }: ModelProxyCall): Asked {
   const passed = passedOf(target, path, body, model);
-  const limits = [passed.request.maxOutputTokens, target.maxOutputTokens, wishes?.maxOutputTokens].filter(
-    (limit) => limit !== undefined,
-  );
+  // Where the agent says none, the limit of a request is what the SDK knows of the model.
+  const own = target.isLimitStated === true ? undefined : passed.request.maxOutputTokens;
+  const limits = [wishes?.maxOutputTokens ?? own, target.maxOutputTokens].filter((limit) => limit !== undefined);
   return {
     ...passed,
     optional: parametersIn(passed.body, target.api.dialect.optional),

@@ -10,7 +10,9 @@ import {
   type Credentials,
   type KeySource,
 } from './credentials.js';
+import type { CatalogSource } from '../catalog-source.js';
 import { GatewayError } from '../errors.js';
+import type { OptionalParameter } from './optional-parameters.js';
 import { endpointProvider, isProvider, PROVIDER_APIS, type ProviderApi, type ProviderName } from './providers.js';
 import type { GatewayBox } from '../../projections/box.js';
 
@@ -22,12 +24,18 @@ export interface Target {
   price: Price | undefined;
   /** What its models are asked to write at most; undefined = as much as they do by themselves. */
   maxOutputTokens: number | undefined;
+  /** The installation says this limit: what the SDK knows of the model counts no more. */
+  isLimitStated?: boolean;
+  /** Parameters that the installation says the model does not take. */
+  refuses?: readonly OptionalParameter[];
 }
 
 export interface TargetsOptions {
   credentials: Pick<Credentials, 'read'>;
   /** The prices in force. */
   prices: () => Promise<PriceTable>;
+  /** What else the installation says of a model. */
+  catalog: Pick<CatalogSource, 'outputLimitOf' | 'refusedBy'>;
   /** Secret with the provider keys of Boxes that have none of their own. */
   installationSecret: Required<ObjectRef> | undefined;
   /** Base URLs of the installation that differ from the providers' own; those of a Box win. */
@@ -48,7 +56,7 @@ export class Targets {
       api: endpointProvider(endpoint.baseUrl),
       key: source === undefined ? undefined : { source, value: await this.options.credentials.read(source) },
       price: endpointPrice(endpoint.prices),
-      maxOutputTokens: undefined,
+      ...(await this.#statedOf(provider, model)),
     };
   }
 
@@ -63,8 +71,16 @@ export class Targets {
       api: { ...api, baseUrl: ownUrl ?? baseUrls[provider] ?? api.baseUrl },
       key: { source, value: await credentials.read(source) },
       price: priceOf(await prices(), provider, model),
-      maxOutputTokens: outputLimitOf(provider, model),
+      ...(await this.#statedOf(provider, model, outputLimitOf(provider, model))),
     };
+  }
+
+  /** What the installation says of the model, with the limit that holds when it says none. */
+  async #statedOf(provider: string, model: string, known?: number) {
+    const { catalog } = this.options;
+    const stated = await catalog.outputLimitOf(provider, model);
+    const refuses = await catalog.refusedBy(provider, model);
+    return { maxOutputTokens: stated ?? known, isLimitStated: stated !== undefined, refuses };
   }
 }
 
