@@ -102,6 +102,7 @@ export interface GatewayAgent {
     | 'maxOutputTokens'
     | 'outputSchema'
     | 'fallbackModels'
+    | 'compactAt'
     | 'tools'
     | 'selfImprovement'
     | 'approvals'

@@ -183,6 +183,8 @@ export const ClaimAnswer = z.object({
     /** none, low, medium or high; as the model does by itself when absent. */
     reasoning: Name.optional(),
     maxOutputTokens: z.int().optional(),
+    /** A share of the window, or tokens. */
+    compactAt: Amount.optional(),
     /** Tokens that the model can read; unknown when absent. */
     contextWindow: z.int().optional(),
   }),

@@ -142,6 +142,19 @@ test('what is found while the loop works is told from the next step on, behind t
   ]);
 });
 
+test('a conversation is summarised as early as the agent says, known window or not', async () => {
+  const { outcome, told } = await run([{ text: 'I did x.' }, { text: 'Done.' }], {
+    messages: [
+      { role: 'user', text: 'The task.' },
+      { role: 'assistant', text: 'x'.repeat(30_000) },
+      { role: 'user', text: 'Go on.' },
+    ],
+    compactAt: 6000,
+  });
+  expect(outcome).toMatchObject({ reason: 'Completed', output: 'Done.', steps: 2 });
+  expect(told.map(({ type }) => type)).toEqual(['step', 'compaction', 'message', 'step']);
+});
+
 const tooLong: ChatAnswer = {
   status: 400,
   body: JSON.stringify({

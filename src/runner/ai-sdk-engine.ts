@@ -25,6 +25,7 @@ import {
 import { outcomeOf } from '../run/outcome.js';
 import type { OutputCheck } from '../run/output-schema.js';
 import type { TranscriptMessage } from '../protocol/run.js';
+import { compactionWindow } from './compaction.js';
 import { Context, type ContextOptions } from './context.js';
 import { withOwnCallIds } from './call-ids.js';
 import { parseJson } from './gateway-client.js';
@@ -149,7 +150,7 @@ async function generate(input: EngineInput, { loop, fetch, signal }: GenerateCon
       const next = isNotServed(error) ? left.shift() : undefined;
       if (next !== undefined) {
         await loop.goOnWith(next, error);
-        context.reset(next.contextWindow);
+        context.reset(compactionWindow(next.contextWindow, input.compactAt));
         settings = await settingsOf({ ...input, ...next }, fetch);
         messages = forAnotherModel(messages);
         continue;
@@ -445,9 +446,9 @@ class Loop {
     input: EngineInput,
     ask: (...of: Parameters<ContextOptions['ask']>) => Promise<Pick<StepEnd, 'text' | 'usage'>>,
   ): Context {
-    const { contextWindow, instructions, stepLimit } = input;
+    const { contextWindow, compactAt, instructions, stepLimit } = input;
     return new Context({
-      window: contextWindow,
+      window: compactionWindow(contextWindow, compactAt),
       besideBytes: () =>
         toldTools(input).reduce((sum, known) => sum + bytesOfTool(known), Buffer.byteLength(instructions)),
       stepsLeft: () => stepLimit - this.steps,

@@ -1,5 +1,13 @@
 import type { ModelMessage } from 'ai';
-import { clearOldResults, compacted, cutFirst, isFull, planCompaction, summaryRequest } from './compaction.js';
+import {
+  compactionWindow,
+  clearOldResults,
+  compacted,
+  cutFirst,
+  isFull,
+  planCompaction,
+  summaryRequest,
+} from './compaction.js';
 
 const WINDOW = 100_000;
 const user = (content: string): ModelMessage => ({ role: 'user', content });
@@ -116,4 +124,16 @@ test('what the user said first is cut as the last resort only', () => {
   const cut = cutFirst([user('x'.repeat(9000)), says('a')], 1000);
   expect(cut).toMatchObject({ kept: 1, text: expect.stringContaining('9000 bytes in all') });
   expect(Buffer.byteLength(cut?.text ?? '')).toBeLessThanOrEqual(2000);
+});
+
+test.each([
+  ['nothing is said', 200_000, undefined, 200_000],
+  ['a share is said', 200_000, 0.4, 100_000],
+  ['the share is that of all others', 200_000, 0.8, 200_000],
+  ['a share of nobody knows what is said', undefined, 0.4, undefined],
+  ['tokens are said', 1_000_000, 80_000, 100_000],
+  ['tokens are said that the model cannot read', 100_000, 200_000, 100_000],
+  ['tokens are said of an unknown window', undefined, 80_000, 100_000],
+])('the window is kept within, if %s', (_when, real, compactAt, window) => {
+  expect(compactionWindow(real, compactAt)).toBe(window);
 });

@@ -34,6 +34,13 @@ export interface CompactionPlan {
   tail: readonly ModelMessage[];
 }
 
+/** The window within which a conversation is kept so that it is compacted at that share of the real one, or at so many tokens. */
+export function compactionWindow(real: number | undefined, compactAt: number | undefined): number | undefined {
+  if (compactAt === undefined) return real;
+  if (compactAt <= 1) return real === undefined ? undefined : Math.floor((real * compactAt) / FULL);
+  return Math.min(real ?? Number.POSITIVE_INFINITY, Math.floor(compactAt / FULL));
+}
+
 /** Whether a call that reads `tokens` is too near the window. */
 export function isFull(tokens: number, contextWindow: number): boolean {
   return tokens > contextWindow * FULL;

@@ -65,6 +65,8 @@ export interface ModelSettings {
   maxOutputTokens?: number | undefined;
   /** Tokens that the model can read; the conversation is compacted when it comes near, or when the provider says so. */
   contextWindow?: number | undefined;
+  /** When it is compacted: a share of the window, or tokens; as compaction.ts says when absent. */
+  compactAt?: number | undefined;
 }
 
 export interface EngineInput extends ModelSettings {

@@ -41,8 +41,8 @@ describe('update_agent', () => {
   });
 
   test('how its model works is set, shown where it is set, and taken back', async () => {
-    const set = { reasoning: 'high', maxOutputTokens: 4000, fallbackModels: ['openai/gpt-5.5'] };
-    expect((await update(set)).payload['updated']).toEqual(['reasoning', 'maxOutputTokens', 'fallbackModels']);
+    const set = { reasoning: 'high', maxOutputTokens: 4000, fallbackModels: ['openai/gpt-5.5'], compactAt: 0.5 };
+    expect((await update(set)).payload['updated']).toEqual(Object.keys(set));
     expect((await harness.call('get_agent', { agentId: AGENT })).payload).toMatchObject(set);
     const { payload } = await update({ reasoning: null, maxOutputTokens: null });
     expect(payload['updated']).toEqual(['reasoning', 'maxOutputTokens']);
@@ -153,6 +153,10 @@ describe('update_agent', () => {
     [{ connectors: [] }, /^argument "connectors" is not possible here: use attach_connector and detach_connector$/],
     [{ tools: { shel: true } }, /^unknown key "shel" in argument "tools"; known are: shell, files/],
     [{ temperature: 2.1 }, /^argument "temperature" must be at most 2$/],
+    [
+      { compactAt: 0.9 },
+      /^argument "compactAt".*must be a share of the window from 0.1 to 0.8, or 4000 tokens or more$/,
+    ],
     [{ stepLimit: 0 }, /^argument "stepLimit" must be at least 1$/],
     [{ model: 5 }, /^argument "model" must be a string, got a number$/],
     [{ name: '' }, /^argument "name" must have at least 1 character$/],

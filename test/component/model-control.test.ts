@@ -1,5 +1,7 @@
 /** What an agent says of its model calls, as each vendor gets it through the real SDKs and the real gateway. */
+import { ConfigMaps } from '../../src/kube/core-types.js';
 import type { FakeAnswer, FakeFault, SeenRequest } from '../builders/fake-provider.js';
+import { RELEASE } from '../builders/gateway-world.js';
 import {
   letTimePass,
   letWaitsPass,
@@ -212,6 +214,33 @@ describe('an agent with fallbackModels', () => {
       'claude-haiku-4-5',
     ]);
   });
+});
+
+test('what the installation says of a model counts before what the SDK knows: its limit, and what it refuses', async () => {
+  const one = { ...ANTHROPIC, model: 'claude-unheard-of' } as unknown as Case;
+  const at = await scene(one, [call], { agent: { temperature: 0.5, reasoning: 'high' } });
+  at.world.api.seed(ConfigMaps, {
+    apiVersion: 'v1',
+    kind: 'ConfigMap',
+    metadata: { name: 'boxwright-model-prices', namespace: RELEASE },
+    data: {
+      'prices.yaml': 'anthropic/claude-unheard-of: { maxOutputTokens: 20000, refuses: [reasoning, temperature] }',
+    },
+  });
+  await at.world.clock.advance(31_000);
+  const warnings: string[] = [];
+
+  expect(await runAgent(at, { warnings })).toMatchObject({ reason: 'Completed', steps: 2 });
+  for (const { body } of at.vendor.requests) {
+    expect(body['max_tokens']).toBe(20_000);
+    for (const field of ['thinking', 'output_config', 'temperature']) expect(body).not.toHaveProperty(field);
+  }
+  expect(warnings.filter((text) => text.includes('the catalogue of this installation'))).toHaveLength(1);
+});
+
+test('an agent is compacted where it says', async () => {
+  const at = await scene(LOCAL, [], { agent: { compactAt: 4000 } });
+  expect(at.claim.model.compactAt).toBe(4000);
 });
 
 function valueAt(body: Record<string, unknown>, path: string): unknown {

@@ -68,6 +68,16 @@ describe('the rules of the CRDs', () => {
     ['an Agent with a dot in its name', 'Agent', 'a.b', { name: 'A' }, 'DNS label'],
     ['an Agent with a name above 36 characters', 'Agent', 'a'.repeat(37), { name: 'A' }, 'at most 36'],
     ['an Agent with an unknown provider', 'Agent', 'a1', { name: 'A', provider: 'acme' }, 'spec.provider'],
+    ['an Agent with an unknown effort', 'Agent', 'a1', { name: 'A', reasoning: 'much' }, 'spec.reasoning'],
+    ['an Agent that compacts at no share', 'Agent', 'a1', { name: 'A', compactAt: 0.9 }, 'a share of the window'],
+    ['an Agent that compacts at few tokens', 'Agent', 'a1', { name: 'A', compactAt: 12 }, 'a share of the window'],
+    [
+      'an Agent with six fallbacks',
+      'Agent',
+      'a1',
+      { name: 'A', fallbackModels: ['a', 'b', 'c', 'd', 'e', 'f'] },
+      'at most 4',
+    ],
     [
       'an Agent whose required setup has no prompt',
       'Agent',
@@ -201,6 +211,25 @@ describe('the rules of the CRDs', () => {
     expect(partly as unknown).toMatchObject({ spec: { untrusted: { ...untrusted, memory: 'refuse' } } });
     const wrong = { workspace: 'w', untrusted: { callAgents: 'all' } };
     expect(await refusal(create('Box', 'outside-3', wrong))).toContain('spec.untrusted.callAgents');
+  });
+
+  test('an Agent keeps what it says of its model, its schema as it was written', async () => {
+    const outputSchema = {
+      type: 'object',
+      properties: { a: { enum: ['x', 1], 'x-note': { deep: true } } },
+      required: ['a'],
+    };
+    const spec = {
+      reasoning: 'low',
+      maxOutputTokens: 4000,
+      fallbackModels: ['openai/gpt-5.5'],
+      compactAt: 0.4,
+      outputSchema,
+    };
+    expect(await create('Agent', 'controlled', { name: 'A', ...spec })).toMatchObject({ spec });
+    expect(await create('Agent', 'by-tokens', { name: 'A', compactAt: 80_000 })).toMatchObject({
+      spec: { compactAt: 80_000 },
+    });
   });
 
   test('a chunk of a transcript cannot be changed', async () => {

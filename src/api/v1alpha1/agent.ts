@@ -53,6 +53,12 @@ export const OutputSchema = z.looseObject({}).meta({ [FREE_FORM]: true });
 /** Models that answer when the one before does not serve: `<provider>/<model>`, or a model. */
 export const FallbackModels = z.array(z.string().min(1).max(160).regex(/^\S+$/)).max(4);
 
+/** A share of the window, at most what holds when nobody says one, or tokens. */
+export const MAX_COMPACT_SHARE = 0.8;
+export const MIN_COMPACT_TOKENS = 4000;
+export const CompactAt = z.number().min(0.1).max(10_000_000);
+export const COMPACT_AT_RULE = `must be a share of the window from 0.1 to ${MAX_COMPACT_SHARE}, or ${MIN_COMPACT_TOKENS} tokens or more`;
+
 export const AgentSetup = z
   .object({
     required: z.boolean().describe('Whether the guided setup must run after an install.'),
@@ -90,6 +96,9 @@ export const AgentSpec = z.object({
   fallbackModels: FallbackModels.optional().describe(
     'Models (<provider>/<model>) that the run goes on with, in this order, when a provider does not serve the one before: it is down, overloaded or refuses the key, or has no such model. Never for what a model says.',
   ),
+  compactAt: CompactAt.optional().describe(
+    'When a conversation is summarised: at this share of the context window (0.1 to 0.8), or at so many tokens (4000 or more); 0.8 when absent.',
+  ),
   tools: AgentTools,
   selfImprovement: SelfImprovement,
   approvals: z
@@ -120,6 +129,7 @@ export const MODEL_CONTROL = [
   'maxOutputTokens',
   'outputSchema',
   'fallbackModels',
+  'compactAt',
 ] as const satisfies (keyof z.output<typeof AgentSpec>)[];
 export type ModelControl = Partial<Pick<z.output<typeof AgentSpec>, (typeof MODEL_CONTROL)[number]>>;
 
@@ -197,6 +207,11 @@ export const Agents = defineResource({
   rules: [
     dnsLabelName('Agent', 36),
     ...BUDGET_RULES,
+    {
+      rule: `!has(self.spec.compactAt) || self.spec.compactAt <= ${MAX_COMPACT_SHARE} || self.spec.compactAt >= ${MIN_COMPACT_TOKENS}.0`,
+      message: `spec.compactAt ${COMPACT_AT_RULE}`,
+      fieldPath: '.spec.compactAt',
+    },
     {
       rule: `!has(self.spec.setup) || !self.spec.setup.required || (has(self.spec.setup.prompt) && self.spec.setup.prompt.size() > 0)`,
       message: 'spec.setup.prompt is needed when spec.setup.required is true',

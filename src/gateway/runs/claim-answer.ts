@@ -69,7 +69,7 @@ export function answerOf(run: AgentRun, input: RunInput, contextWindow: number |
   const { agent, box } = input;
   const claim = run.status?.claim;
   if (claim === undefined) throw new Error(`run ${run.metadata.name} is not claimed`);
-  const { temperature, reasoning, maxOutputTokens, outputSchema, provider } = agent.spec;
+  const { temperature, reasoning, maxOutputTokens, outputSchema, compactAt, provider } = agent.spec;
   return {
     protocol: PROTOCOL_VERSION,
     epoch: claim.epoch,
@@ -94,6 +94,7 @@ export function answerOf(run: AgentRun, input: RunInput, contextWindow: number |
       ...(temperature === undefined ? {} : { temperature }),
       ...(reasoning === undefined ? {} : { reasoning }),
       ...(maxOutputTokens === undefined ? {} : { maxOutputTokens }),
+      ...(compactAt === undefined ? {} : { compactAt }),
       ...(contextWindow === undefined ? {} : { contextWindow }),
     },
     ...(outputSchema === undefined ? {} : { outputSchema: JSON.stringify(outputSchema) }),

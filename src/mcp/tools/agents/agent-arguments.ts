@@ -2,8 +2,12 @@
 import { z } from 'zod';
 import {
   AgentSpec,
+  COMPACT_AT_RULE,
+  CompactAt,
   FallbackModels,
   MaxOutputTokens,
+  MAX_COMPACT_SHARE,
+  MIN_COMPACT_TOKENS,
   OutputSchema,
   Reasoning,
   SELF_IMPROVEMENT_FLAGS,
@@ -19,6 +23,10 @@ function flags<Key extends string>(keys: readonly Key[]) {
   return z.strictObject(Object.fromEntries(keys.map((key) => [key, flag])) as Record<Key, typeof flag>);
 }
 
+const compactAt = CompactAt.refine((at) => at <= MAX_COMPACT_SHARE || at >= MIN_COMPACT_TOKENS, {
+  error: COMPACT_AT_RULE,
+});
+
 const SETUP_PROMPT = 'setup.prompt is required when setup.required is true';
 
 export const agentFields = {
@@ -32,6 +40,7 @@ export const agentFields = {
   maxOutputTokens: MaxOutputTokens.optional().describe('Of one model call.'),
   outputSchema: OutputSchema.optional().describe('JSON Schema of the last message.'),
   fallbackModels: FallbackModels.optional().describe('provider/model; used when one does not serve.'),
+  compactAt: compactAt.optional().describe('Share of the window, or tokens.'),
   tools: flags(TOOL_FAMILIES).optional().describe('Capability families; all on by default.'),
   selfImprovement: flags(SELF_IMPROVEMENT_FLAGS)
     .optional()
@@ -61,6 +70,7 @@ export const agentUpdateFields = {
   maxOutputTokens: MaxOutputTokens.nullable().optional().describe(orDefault),
   outputSchema: OutputSchema.nullable().optional().describe(orDefault),
   fallbackModels: FallbackModels.nullable().optional().describe(orDefault),
+  compactAt: compactAt.nullable().optional().describe(orDefault),
   tools: agentFields.tools.describe('Only those passed change.'),
   selfImprovement: agentFields.selfImprovement.describe('Only those passed change.'),
 };
