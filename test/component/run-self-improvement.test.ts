@@ -80,7 +80,7 @@ describe('install_skill', () => {
   test.each([
     [{ files: [{ path: '../x', content: '' }] }, /the path "..\/x" must not have/],
     [{ body: '---\nname: x\n---\n# How' }, /must not begin with front matter/],
-    [{ slug: 'Not A Slug' }, /Invalid input for tool install_skill/],
+    [{ slug: 'Not A Slug' }, /^The input does not fit install_skill: slug is "Not A Slug"/],
   ])('%j is refused', async (more, error) => {
     await start();
     await pods.run('helper-1', { message: install(more) });

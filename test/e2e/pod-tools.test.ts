@@ -1,6 +1,6 @@
 /** What an agent works with in a real pod: a shell that keeps its directory, commands in the background, and files as text. */
 import { jest } from '@jest/globals';
-import { finishedRun } from './support/mcp.js';
+import { finishedRun, toolOk } from './support/mcp.js';
 import { createRun, ended } from './support/runs.js';
 import { createTenant } from './support/tenant.js';
 import type { Tenant } from './support/tenant.js';
@@ -54,6 +54,22 @@ describe('the tools of a run pod', () => {
       exitCode: 0,
       note: 'timeoutSeconds was 900; at most 600 is allowed, so 600 was used',
     });
+  });
+
+  test('the script of a skill runs where reading the skill has laid it', async () => {
+    await toolOk(tenant.apiKey, 'upsert_skill', {
+      agentId: tenant.agentId('worker'),
+      name: 'Check links',
+      description: 'Use it to check links.',
+      body: '# Check links\nRun scripts/check.sh.',
+      files: [{ path: 'scripts/check.sh', content: '#!/bin/sh\necho checked\n' }],
+    });
+    const [read, ran] = await results('skill', [
+      use('read_skill', { slug: 'check-links' }),
+      '/shell /workspace/.skills/check-links/scripts/check.sh',
+    ]);
+    expect(read).toMatchObject({ slug: 'check-links', directory: '/workspace/.skills/check-links' });
+    expect(ran).toEqual({ exitCode: 0, output: 'checked\n' });
   });
 
   test('files come as text, grep is that of the image, and an edit that does not fit shows where it may', async () => {
