@@ -40,6 +40,7 @@ import { Reports } from './runs/reports.js';
 import { RunStore } from './runs/run-store.js';
 import { RunWatch } from './runs/run-watch.js';
 import { ServedRuns } from './runs/served-runs.js';
+import { Steering } from './runs/steering.js';
 import { WebSearch } from './search/web-search.js';
 import type { ModelAccess } from './providers/model-access.js';
 
@@ -91,12 +92,13 @@ export function createGateway(deps: GatewayDeps): Gateway {
   const inputs = new RunInputs({ api, store, agents, boxes, clock, archive: deps.archive });
   const shared = { clock, store, served, ownership, metrics };
   const mcp = createMcp(deps, { ...shared, boxes: inputs });
-  const finisher = new RunFinisher({ ...shared, api, lock, log });
+  const steering = new Steering({ store, clock, metrics, log });
+  const finisher = new RunFinisher({ ...shared, api, lock, steering, log });
   const handler = new GatewayHandler({
     authenticator,
     ...createFeed(deps, { reviews, served }),
     claims: new Claims({ ...shared, self, inputs, finisher, abilities, mcpServers: mcp.claims, catalog }),
-    reports: new Reports({ ...shared, lock }),
+    reports: new Reports({ ...shared, lock, steering }),
     tools: new GatewayTools({
       ...shared,
       lock,

@@ -60,6 +60,8 @@ export const TranscriptMessage = z.discriminatedUnion('role', [
     text: Text,
     /** What the runner said around it, as the model read it. */
     frame: z.object({ before: Text, after: Text }).optional(),
+    /** The run that brought it while this one was at work. */
+    steered: Name.optional(),
   }),
   z.object({
     role: z.literal('assistant'),
@@ -221,12 +223,22 @@ export const EventsRequest = z.object({
 });
 export type EventsRequest = z.output<typeof EventsRequest>;
 
+/** A message to a run that works. */
+export const SteerMessage = z.object({
+  /** The run that is done when this one takes the message. */
+  run: Name,
+  text: Text,
+});
+export type SteerMessage = z.output<typeof SteerMessage>;
+
 export const EventsAnswer = z.object({
   /** Highest event sequence that is stored; the runner forgets events up to it. */
   ack: z.int(),
   /** True asks the runner to stop and to finish as cancelled. */
   cancel: z.boolean(),
   epoch: z.int(),
+  /** What people sent to the run since, the oldest first, until an event says that the run took it. Absent from older gateways. */
+  steer: listOf(SteerMessage).optional(),
   /** Highest event sequence that this gateway pod was told, stored or not. Absent from older gateways. */
   live: z.int().optional(),
 });

@@ -22,12 +22,12 @@ test.each([
   expect(sentence(text)).toBe(expected);
 });
 
-test('three reasons are no error; every other one is', () => {
+test('four reasons are no error; every other one is', () => {
   const ended = Object.keys(RUN_REASONS).filter((reason) => !['Starting', 'Working'].includes(reason));
   const byPhase = (phase: string) => ended.filter((reason) => phaseOf(reason) === phase);
-  expect(byPhase('done')).toEqual(['Completed', 'StepLimitReached']);
+  expect(byPhase('done')).toEqual(['Completed', 'StepLimitReached', 'Delivered']);
   expect(byPhase('cancelled')).toEqual(['Cancelled']);
-  expect(byPhase('error')).toHaveLength(ended.length - 3);
+  expect(byPhase('error')).toHaveLength(ended.length - 4);
 });
 
 test('a runner may report what it can know, and nothing that only the control plane sees', () => {

@@ -21,7 +21,7 @@ export interface FoundOutcome extends RunOutcome {
 
 /** The spec's state of a run that ended for this reason (spec 3). */
 export function phaseOf(reason: string): Exclude<RunPhase, 'running'> {
-  if (reason === 'Completed' || reason === 'StepLimitReached') return 'done';
+  if (reason === 'Completed' || reason === 'StepLimitReached' || reason === 'Delivered') return 'done';
   return reason === 'Cancelled' ? 'cancelled' : 'error';
 }
 

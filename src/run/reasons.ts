@@ -104,6 +104,7 @@ export const RUN_REASONS = {
     cause: 'The last message of the agent does not fit spec.outputSchema, and did not when it was asked to correct it.',
     nextStep: 'Read output for what it said; say more in the descriptions of the schema, or mend the schema.',
   },
+  Delivered: { cause: 'The message was given to the run of the session that was at work.', nextStep: 'None.' },
   Cancelled: { cause: 'Somebody cancelled or deleted the run.', nextStep: 'None.' },
   AgentNotFound: {
     cause: 'No Agent of that name is in the namespace.',

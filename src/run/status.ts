@@ -37,3 +37,8 @@ export function formatDuration(ms: number): string {
   if (minutes < 60) return `${minutes}m${String(totalSeconds % 60).padStart(2, '0')}s`;
   return `${Math.floor(minutes / 60)}h${String(minutes % 60).padStart(2, '0')}m`;
 }
+
+/** Whether somebody wants the run to stop: it was cancelled or deleted. */
+export function isCancelRequested(run: Pick<AgentRun, 'spec' | 'metadata'>): boolean {
+  return run.spec.cancelRequested === true || run.metadata.deletionTimestamp !== undefined;
+}

@@ -468,6 +468,67 @@ test('one step of one, without tools, is complete', async () => {
 
 const LONG = (text: string): ChatAnswer => ({ text, finishReason: 'length' });
 
+/** Answers in turn to whoever asks what came. */
+function steeringOf(...answers: string[][]) {
+  let came: TranscriptMessage[] = [];
+  const asked: number[] = [];
+  return {
+    asked,
+    hear: () => {
+      const next = answers[asked.push(asked.length) - 1] ?? [];
+      came.push(...next.map((text) => ({ role: 'user' as const, text, steered: `run-${text}` })));
+      return Promise.resolve(came.length > 0);
+    },
+    take: () => {
+      const taken = came;
+      came = [];
+      return taken;
+    },
+  };
+}
+
+test('what people send stands before the next step, behind the results of this one', async () => {
+  const steering = steeringOf([], ['Other way.', 'Quick.']);
+  const answers = [
+    ask('echo', { text: 'a' }),
+    ask('echo', { text: 'b' }),
+    ask('echo', { text: 'c' }),
+    { text: 'Done.' },
+  ];
+  const { outcome, told, requests } = await run(answers, { steering });
+  expect(outcome).toEqual({ reason: 'Completed', message: '', output: 'Done.', steps: 4 });
+  expect(steering.asked).toHaveLength(3);
+  const roles = (index: number) => requests[index]?.body.messages.map(({ role }) => role);
+  expect(roles(1)).toEqual(['system', 'user', 'assistant', 'tool']);
+  expect(roles(2)).toEqual(['system', 'user', 'assistant', 'tool', 'assistant', 'tool', 'user', 'user']);
+  expect(requests[2]?.body.messages.slice(6).map(({ content }) => content)).toEqual(['Other way.', 'Quick.']);
+  expect(requests[3]?.body.messages.slice(0, 8)).toEqual(requests[2]?.body.messages);
+  expect(roles(3)?.slice(8)).toEqual(['assistant', 'tool']);
+  expect(ofType(told, 'message').filter(({ role }) => role === 'user')).toMatchObject([
+    { text: 'Other way.', steered: 'run-Other way.' },
+    { text: 'Quick.', steered: 'run-Quick.' },
+  ]);
+});
+
+test('what came while the model said its last word is answered too, while there are steps left', async () => {
+  const late = steeringOf();
+  late.take = (
+    (taken) => () =>
+      taken.splice(0)
+  )([{ role: 'user' as const, text: 'And x?', steered: 'run-2' }]);
+  const { outcome, requests } = await run([{ text: 'Done.' }, { text: 'x too.' }], { steering: late });
+  expect(outcome).toMatchObject({ reason: 'Completed', output: 'x too.', steps: 2 });
+  expect(requests[1]?.body.messages.map(({ role }) => role)).toEqual(['system', 'user', 'assistant', 'user']);
+});
+
+test('in the last step nothing is taken: it stays for the next run', async () => {
+  const steering = steeringOf(['Late.'], ['Later.']);
+  const { outcome, told } = await run([{ text: 'Done.' }], { steering, stepLimit: 1 });
+  expect(outcome).toMatchObject({ reason: 'Completed', output: 'Done.' });
+  expect(steering.asked).toEqual([]);
+  expect(ofType(told, 'message')).toHaveLength(1);
+});
+
 test('an answer cut at the output limit is continued, and is one output', async () => {
   const { outcome, told, requests } = await run([LONG('Half a'), { text: ' loaf.' }]);
   expect(outcome).toEqual({ reason: 'Completed', message: '', output: 'Half a loaf.', steps: 2 });

@@ -95,6 +95,17 @@ function systemOf({ instructions: content }: EngineInput) {
   return { role: 'system' as const, content, providerOptions: CACHE_MARK };
 }
 
+/** What the conversation goes on with: what people sent, or a note to the model; undefined when the loop is over. */
+async function moreAfter(
+  step: Parameters<typeof saidIn>[0],
+  { loop, input, signal }: { loop: Loop; input: EngineInput; signal: AbortSignal },
+): Promise<ModelMessage[] | undefined> {
+  const steered = await loop.steered(signal);
+  if (steered.length > 0) return [...step.response.messages, ...toModelMessages(steered, input)];
+  const note = signal.aborted ? undefined : await loop.noteAfter(input.stepLimit);
+  return note === undefined ? undefined : [...saidIn(step), ...toModelMessages([note], input)];
+}
+
 /** The last answer, which may be none. */
 function saidIn({ text, response }: Pick<StepEnd, 'text' | 'response'>): readonly ModelMessage[] {
   return text === '' ? [] : response.messages;
@@ -123,7 +134,7 @@ async function generate(input: EngineInput, { loop, fetch, signal }: GenerateCon
       messages,
       tools,
       toolCallConcurrency: 1,
-      stopWhen: [() => loop.steps >= stepLimit, () => loop.open !== undefined, () => signal.aborted],
+      stopWhen: [() => loop.isOver(signal), () => loop.isSteered(signal)],
       // Without tools the model closes with a message; else a run at its limit would end without a word.
       prepareStep: async ({ messages: sent }) => {
         const shorter = await context.before(sent);
@@ -142,9 +153,9 @@ async function generate(input: EngineInput, { loop, fetch, signal }: GenerateCon
   for (;;) {
     try {
       const { finalStep } = await toTheEnd();
-      const note = signal.aborted ? undefined : await loop.noteAfter(stepLimit);
-      if (note === undefined) return;
-      messages = [...messages, ...saidIn(finalStep), ...toModelMessages([note], input)];
+      const more = await moreAfter(finalStep, { loop, input, signal });
+      if (more === undefined) return;
+      messages = [...messages, ...more];
     } catch (error) {
       if (signal.aborted) throw error;
       const next = isNotServed(error) ? left.shift() : undefined;
@@ -256,6 +267,7 @@ interface CallOutcome {
 class Loop {
   readonly #hooks: EngineHooks;
   #model: Recipient;
+  readonly #input: Pick<EngineInput, 'steering' | 'stepLimit'>;
   steps = 0;
   output: string | null = null;
   /** How the last step ended. */
@@ -275,8 +287,10 @@ class Loop {
   /** The call that waits for a person. */
   open: OpenCall | undefined;
 
-  constructor(hooks: EngineHooks, { provider, model, outputCheck }: Recipient & Pick<EngineInput, 'outputCheck'>) {
+  constructor(hooks: EngineHooks, input: EngineInput) {
+    const { provider, model, outputCheck } = input;
     this.#hooks = hooks;
+    this.#input = input;
     this.#check = outputCheck;
     this.#model = { provider, model };
     this.pictures = new PictureShow(this.#model);
@@ -299,6 +313,23 @@ class Loop {
     await this.#hooks.onWarning(
       `Model ${model} of ${provider} goes on in the place of ${former} of ${before}: ${message}`,
     );
+  }
+
+  /** Whether no step follows, whatever the model wants. */
+  isOver(signal: AbortSignal): boolean {
+    return this.steps >= this.#input.stepLimit || this.open !== undefined || signal.aborted;
+  }
+
+  /** Whether people sent something that belongs before the next step. */
+  async isSteered(signal: AbortSignal): Promise<boolean> {
+    return !this.isOver(signal) && ((await this.#input.steering?.hear()) ?? false);
+  }
+
+  /** What they sent; none when no step follows: it is for the next run of the session then. */
+  async steered(signal: AbortSignal): Promise<TranscriptMessage[]> {
+    const messages = this.isOver(signal) ? [] : (this.#input.steering?.take() ?? []);
+    for (const message of messages) await this.#hooks.onMessage(message);
+    return messages;
   }
 
   /** A call after one that waits is not executed: what the person says may change what the agent wants. */

@@ -84,6 +84,8 @@ export interface EngineInput extends ModelSettings {
   outputCheck?: OutputCheck;
   /** Names the session to a vendor that finds its prompt cache by a key. */
   cacheKey?: string;
+  /** Asked before each step but the first. */
+  steering?: SteeringSource;
   /** Most model calls; the last one is asked for a closing message without tools. */
   stepLimit: number;
 }
@@ -146,6 +148,13 @@ export interface EngineOutcome {
   steps: number;
   /** With `Completed`: the call that waits for a person. */
   open?: OpenCall;
+}
+
+/** Messages of people to a run at work. */
+export interface SteeringSource {
+  /** Asks what came; true when there is something to take. */
+  hear(): Promise<boolean>;
+  take(): TranscriptMessage[];
 }
 
 export interface Engine {

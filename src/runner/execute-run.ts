@@ -24,6 +24,7 @@ import { pendingOf } from './pending.js';
 import { MAX_STORED_INPUT_BYTES, MAX_STORED_RESULT_BYTES } from './results.js';
 import { RunRefused } from './run-gateway.js';
 import type { RunGateway } from './run-gateway.js';
+import { Steering } from './steering.js';
 import { framedMessage, noteOfRun } from './run-context.js';
 import { renderTermination } from './termination.js';
 import type { ToolsClient } from './tools-client.js';
@@ -103,11 +104,13 @@ export async function executeRun(claim: ClaimAnswer, deps: ExecuteDeps): Promise
   if (deps.terminate.aborted) onTerminate();
   else deps.terminate.addEventListener('abort', onTerminate, { once: true });
 
+  const steering = new Steering();
   const reporter = new Reporter({
     gateway: deps.gateway,
     journal: deps.journal,
     clock,
     intervals: claim.intervals,
+    onSteer: (messages) => steering.add(messages),
     onCancel: () => stopFor('Cancelled'),
     onFailed: (error) => {
       deps.log.error({ failure: errorKind(error) }, 'a report was not accepted');
@@ -116,7 +119,7 @@ export async function executeRun(claim: ClaimAnswer, deps: ExecuteDeps): Promise
   });
   reporter.start();
   try {
-    const result = await work(claim, { deps, reporter, signal: stop.signal });
+    const result = await work(claim, { deps, reporter, steering, signal: stop.signal });
     const stopped = stop.signal.aborted ? (stop.signal.reason as Stop) : undefined;
     if (stopped?.reason === 'Refused') {
       await reporter.close();
@@ -135,10 +138,11 @@ export async function executeRun(claim: ClaimAnswer, deps: ExecuteDeps): Promise
 interface WorkContext {
   deps: ExecuteDeps;
   reporter: Reporter;
+  steering: Steering;
   signal: AbortSignal;
 }
 
-async function work(claim: ClaimAnswer, { deps, reporter, signal }: WorkContext): Promise<EngineOutcome> {
+async function work(claim: ClaimAnswer, { deps, reporter, steering, signal }: WorkContext): Promise<EngineOutcome> {
   const { offered, surroundings } = deps;
   if (offered === 'silent') return { reason: 'Aborted', message: NO_TOOLS, output: null, steps: 0 };
   const outputCheck = outputCheckIn(claim);
@@ -178,6 +182,7 @@ async function work(claim: ClaimAnswer, { deps, reporter, signal }: WorkContext)
         messages,
         tools,
         ...(found === undefined ? {} : { found }),
+        steering: steering.heardBy(reporter),
         stepLimit: claim.limits.stepLimit,
         cacheKey: cacheKeyOf(claim),
       },

@@ -40,6 +40,7 @@ function setUp(answers: Answer[] = []) {
     },
     clock,
     intervals: { heartbeatSeconds: 30, reportSeconds: 5 },
+    onSteer: (messages) => happened.push(...messages.map(({ run }) => `steer ${run}`)),
     onCancel: () => happened.push('cancel'),
     onFailed: (error) => happened.push(error instanceof RunRefused ? `refused ${error.status}` : 'failed'),
   });
@@ -275,5 +276,60 @@ test('what is told at once stays below 1 MiB', async () => {
   await notes(3, 'x'.repeat(512 * 1024));
   await clock.advance(1_000);
   expect(lives(reports).map(([, live]) => live)).toEqual([[1], [2], [3]]);
+  await finish();
+});
+
+const STEERED = { role: 'user' as const, text: 'Stop.', steered: 'helper-2' };
+
+test('what people sent is told with every answer', async () => {
+  const { reporter, clock, happened, finish } = setUp([{ steer: [{ run: 'helper-2', text: 'Stop.' }] }, {}]);
+  reporter.start();
+  await clock.advance(60_000);
+  expect(happened).toEqual(['steer helper-2']);
+  await finish();
+});
+
+test('whoever asks hears the next answer at once, with what was not told yet', async () => {
+  const { reporter, clock, note, happened, reports, finish } = setUp([{ steer: [{ run: 'helper-2', text: 'Stop.' }] }]);
+  reporter.start();
+  await note();
+  const heard = reporter.hear().then(() => happened.push('heard'));
+  await clock.advance(0);
+  await heard;
+  expect(happened).toEqual(['steer helper-2', 'heard']);
+  expect(lives(reports)).toEqual([[0, [1]]]);
+  await finish();
+});
+
+test('an answer that does not come is waited for no longer than a second; an older gateway is not asked', async () => {
+  const slow = setUp(['hang']);
+  slow.reporter.start();
+  let went = false;
+  void slow.reporter.hear().then(() => (went = true));
+  await slow.clock.advance(999);
+  expect(went).toBe(false);
+  await slow.clock.advance(1);
+  expect(went).toBe(true);
+  await Promise.all([slow.finish(), slow.clock.advance(2_000)]);
+
+  const older = setUp([{ live: undefined }]);
+  older.reporter.start();
+  await older.clock.advance(30_000);
+  await older.reporter.hear();
+  expect(older.reports).toHaveLength(1);
+  await older.finish();
+  await older.reporter.hear();
+});
+
+test('a message that was taken is stored at once', async () => {
+  const { reporter, clock, note, reports, finish } = setUp();
+  reporter.start();
+  await note();
+  await reporter.record({ type: 'message', v: 1, message: STEERED }, new AbortController().signal);
+  await clock.advance(0);
+  expect(reports.map(({ at, events }) => [at, seqs(events)])).toEqual([[0, [1, 2]]]);
+  await note();
+  await clock.advance(1_000);
+  expect(reports.filter(({ events }) => events.length > 0)).toHaveLength(1);
   await finish();
 });

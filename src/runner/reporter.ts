@@ -4,7 +4,7 @@
  * people see what a run does now. A run that ends before the first interval stores nothing here: everything goes with
  * `finish`.
  */
-import type { EventsAnswer, FinishAnswer, FinishRequest, RunEvent } from '../protocol/run.js';
+import type { EventsAnswer, FinishAnswer, FinishRequest, RunEvent, SteerMessage } from '../protocol/run.js';
 import type { Clock } from '../runtime/clock.js';
 import { isoNow, sleep } from '../runtime/clock.js';
 import type { Journal } from './journal.js';
@@ -18,6 +18,8 @@ export const MAX_REPORT_BYTES = 768 * 1024;
 const MAX_REPORT_SECONDS = 120;
 /** Events of this time are told together: what a step brings comes in one piece, and at most four times a second. */
 const LIVE_MS = 250;
+/** A gateway that does not answer holds a step up for no longer. */
+const HEAR_MS = 1_000;
 /** How long a report in flight may still take when the run ends. */
 const LAST_REPORT_MS = 2_000;
 
@@ -30,6 +32,8 @@ export interface ReporterOptions {
   journal: Journal;
   clock: Clock;
   intervals: { heartbeatSeconds: number; reportSeconds: number };
+  /** What people sent to the run; may come again until an event says that it was taken. */
+  onSteer: (messages: readonly SteerMessage[]) => void;
   /** An answer asks to cancel. */
   onCancel: () => void;
   /** Reporting has ended: RunRefused when the gateway refuses the run for good, else an answer that should not be. */
@@ -55,6 +59,9 @@ export class Reporter {
   #liveAt = Number.POSITIVE_INFINITY;
   #loop: Promise<void> = Promise.resolve();
   #roomWaiters: (() => void)[] = [];
+  #hearers: (() => void)[] = [];
+  /** Something is to be stored without delay. */
+  #isUrgent = false;
   #ended = false;
 
   constructor(options: ReporterOptions) {
@@ -73,13 +80,28 @@ export class Reporter {
     const held = { event: numbered, bytes: Buffer.byteLength(JSON.stringify(numbered)) };
     this.#held.push(held);
     this.#heldBytes += held.bytes;
+    // Whoever sent it waits to be told that it was taken.
+    this.#isUrgent ||= event.type === 'message' && event.message.role === 'user' && event.message.steered !== undefined;
     // The loop slept towards a heartbeat; now there is something to report before it.
-    if (this.#expectLive() || this.#held.length === 1) this.#wake.abort();
+    if (this.#expectLive() || this.#held.length === 1 || this.#isUrgent) this.#wake.abort();
     await this.#options.journal.append(numbered);
     while (this.#isFull() && !signal.aborted && !this.#ended) {
       this.#wake.abort();
       await this.#room(signal);
     }
+  }
+
+  /** Resolves when the gateway has said what it knows now, or is too slow to say it. An older one knows nothing of it. */
+  async hear(): Promise<void> {
+    if (this.#ended || this.#told === undefined) return;
+    await new Promise<void>((resolve) => {
+      const cancel = this.#options.clock.after(HEAR_MS, resolve);
+      this.#hearers.push(() => {
+        cancel();
+        resolve();
+      });
+      this.#wake.abort();
+    });
   }
 
   /**
@@ -106,7 +128,7 @@ export class Reporter {
   async #endLoop(): Promise<void> {
     this.#ended = true;
     this.#wake.abort();
-    for (const waiter of this.#roomWaiters.splice(0)) waiter();
+    for (const waiter of [...this.#roomWaiters.splice(0), ...this.#hearers.splice(0)]) waiter();
     const cancel = this.#options.clock.after(LAST_REPORT_MS, () => this.#stop.abort());
     await this.#loop;
     cancel();
@@ -123,8 +145,9 @@ export class Reporter {
       if (this.#ended) return;
       this.#wake = new AbortController();
       const now = clock.monotonic();
-      const isReport = this.#held.length > 0 && (now >= nextReport || this.#isFull());
-      if (!isReport && now < Math.min(nextBeat, this.#liveAt)) continue;
+      const isReport = this.#held.length > 0 && (now >= nextReport || this.#isFull() || this.#isUrgent);
+      const isAsked = this.#hearers.length > 0;
+      if (!isReport && !isAsked && now < Math.min(nextBeat, this.#liveAt)) continue;
       if (!(await this.#send(isReport ? { events: this.#batch(), live: [] } : { events: [], live: this.#untold() })))
         return;
       if (isReport) reportSeconds = Math.min(MAX_REPORT_SECONDS, reportSeconds * 2);
@@ -136,12 +159,15 @@ export class Reporter {
   /** One report or heartbeat, tried until it is answered. False ends the loop. */
   async #send(report: Report): Promise<boolean> {
     this.#liveAt = Number.POSITIVE_INFINITY;
+    if (report.events.length > 0) this.#isUrgent = false;
+    const hearers = this.#hearers.splice(0);
     try {
       const answer = await this.#options.gateway.events(report, this.#stop.signal, Number.POSITIVE_INFINITY);
       this.#accept(answer);
       this.#told = answer.live;
       this.#expectLive();
       if (answer.cancel) this.#options.onCancel();
+      this.#options.onSteer(answer.steer ?? []);
       return true;
     } catch (error) {
       // Stopped by the end of the run: what was not stored goes with finish.
@@ -150,6 +176,8 @@ export class Reporter {
       for (const waiter of this.#roomWaiters.splice(0)) waiter();
       this.#options.onFailed(error);
       return false;
+    } finally {
+      for (const hearer of hearers) hearer();
     }
   }
 

@@ -871,6 +871,58 @@ describe('send_message', () => {
   const send = (args: object = {}) =>
     harness.call('send_message', { agentId: AGENT, message: 'Hello there', waitSeconds: 0, ...args });
 
+  test('steer is for the run at work in a session, and says whether it got the message', async () => {
+    harness.seedRun('acme-box', 'greeter-1', { status: { phase: 'running' } });
+    const steer = { sessionId: 's-greeter-1', steer: true };
+    const queued = await send(steer);
+    const runId = queued.payload['runId'] as string;
+    expect(queued.payload).toMatchObject({
+      status: 'running',
+      delivery: 'queued',
+      note: expect.stringContaining(runId),
+    });
+    expect(harness.api.peek(AgentRuns, `bw-acme-box/${runId}`)?.spec).toMatchObject({
+      sessionId: 's-greeter-1',
+      steer: true,
+    });
+
+    const create = harness.api.create.bind(harness.api);
+    harness.api.create = async (type, object, options) => {
+      const created = await create(type, object, options);
+      const message = 'The message was given to run greeter-1, which was at work.';
+      const finished = {
+        type: 'Finished',
+        status: 'True',
+        reason: 'Delivered',
+        message,
+        lastTransitionTime: '2026-05-01T10:00:00Z',
+      };
+      const status = {
+        phase: 'done',
+        reason: 'Delivered',
+        message,
+        conditions: [finished],
+        finishedAt: '2026-05-01T10:00:00Z',
+      };
+      harness.api.seed(type, { ...created, status });
+      return created;
+    };
+    const delivered = await send({ ...steer, waitSeconds: 60 });
+    expect(delivered.payload).toMatchObject({
+      status: 'done',
+      output: null,
+      error: null,
+      delivery: 'delivered',
+      note: 'The message was given to run greeter-1, which was at work.',
+    });
+  });
+
+  test('steer without a session is refused, and nothing is written', async () => {
+    const { isError, payload } = await send({ steer: true });
+    expect([isError, payload['error']]).toEqual([true, expect.stringContaining('argument "steer" needs "sessionId"')]);
+    expect(harness.api.writes).toEqual([]);
+  });
+
   test('answers running with a note when the wait is over', async () => {
     const { payload } = await send();
     const runId = payload['runId'] as string;

@@ -303,6 +303,7 @@ describe('admission policies', () => {
     ['agentUid', 'u'],
     ['trigger', { origin: 'trigger', name: 't' }],
     ['sessionId', 's'],
+    ['steer', true],
     ['sessionTitle', 't'],
     ['createdAt', '2026-01-01T00:00:00.000Z'],
     ['actor', 'somebody'],

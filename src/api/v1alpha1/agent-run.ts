@@ -100,6 +100,12 @@ export const AgentRunSpec = z.object({
     })
     .optional()
     .describe('The run whose agent called this one. Set by the control plane only.'),
+  steer: z
+    .boolean()
+    .optional()
+    .describe(
+      'True when the message is for the run of the session that works: that one gets it before its next step, and this one ends as Delivered. It is a run like any other when that one ends first. Set by the control plane only.',
+    ),
   limits: z
     .object({
       executionSeconds: z

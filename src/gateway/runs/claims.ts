@@ -5,7 +5,7 @@
 import { invalidStatusFields } from '../../kube/errors.js';
 import { outcomeOf, type RunOutcome } from '../../run/outcome.js';
 import { formatMicroUsd } from '../../run/usage/money.js';
-import { isTerminal } from '../../run/status.js';
+import { isCancelRequested, isTerminal } from '../../run/status.js';
 import { withWarnings } from '../../run/warnings.js';
 import type { AgentRun } from '../../api/v1alpha1/agent-run.js';
 import type { ClaimAnswer, ClaimRequest } from '../../protocol/run.js';
@@ -16,7 +16,6 @@ import type { RunIdentity } from '../auth/run-authenticator.js';
 import { GatewayError, runEnded } from '../errors.js';
 import type { ClaimServers } from '../mcp/claim-servers.js';
 import type { GatewayMetrics } from '../metrics.js';
-import { isCancelRequested } from './reports.js';
 import type { ModelAccess } from '../providers/model-access.js';
 import { answerOf, contextWindowOf, fallbacksIn, modelOf } from './claim-answer.js';
 import { RunRefusedError, type RunInput, type RunInputs } from './run-inputs.js';

@@ -23,6 +23,7 @@ import type { GatewayMetrics } from '../metrics.js';
 import { pendingRecordOf } from '../../run/pending.js';
 import type { Ownership } from './ownership.js';
 import type { RunStore } from './run-store.js';
+import type { Steering } from './steering.js';
 import { logFields, workOf, type ServedRun, type ServedRuns } from './served-runs.js';
 
 const UNKNOWN: RunOutcome = { reason: 'RunnerError', message: 'The runner reported an outcome that is not known.' };
@@ -34,6 +35,7 @@ export interface RunFinisherOptions {
   served: ServedRuns;
   ownership: Pick<Ownership, 'resolve'>;
   lock: KeyedLock;
+  steering: Pick<Steering, 'taken'>;
   metrics: Pick<GatewayMetrics, 'finished' | 'reported'>;
   log: Logger;
 }
@@ -61,6 +63,8 @@ export class RunFinisher {
       served.call?.abort();
       served.live.tell(request.events);
       await this.#closeLog(served, request);
+      // Before the end: afterwards the session is free, and what was taken must not be executed as well.
+      await this.#options.steering.taken(served.ref, request.events);
       const outcome = await this.#explained(identity, reportedOutcome(request.outcome) ?? UNKNOWN);
       const { output } = request.outcome;
       const said = output === null ? outcome : { ...outcome, output };
@@ -105,6 +109,7 @@ export class RunFinisher {
     const log = await this.#options.served.logOf(served, this.#options.store.get(served.ref));
     const { events } = served.live.after(log.ack);
     if (events.length > 0) await log.close(events);
+    await this.#options.steering.taken(served.ref, events);
   }
 
   async #closeLog(served: ServedRun, request: FinishRequest): Promise<void> {

@@ -1,7 +1,6 @@
 /** Reports and heartbeats of a run: idempotent by (run, seq); cancel rides back on the answers. */
-import { isTerminal } from '../../run/status.js';
+import { isCancelRequested, isTerminal } from '../../run/status.js';
 import { warningsIn, withWarnings } from '../../run/warnings.js';
-import type { AgentRun } from '../../api/v1alpha1/agent-run.js';
 import type { EventsAnswer, EventsRequest } from '../../protocol/run.js';
 import { SequenceConflictError } from '../../transcript/log.js';
 import type { RunIdentity } from '../auth/run-authenticator.js';
@@ -11,12 +10,14 @@ import type { GatewayMetrics } from '../metrics.js';
 import type { Ownership } from './ownership.js';
 import type { RunStore } from './run-store.js';
 import type { ServedRun, ServedRuns } from './served-runs.js';
+import type { Steering } from './steering.js';
 
 export interface ReportsOptions {
   store: RunStore;
   served: ServedRuns;
   ownership: Pick<Ownership, 'resolve'>;
   lock: KeyedLock;
+  steering: Pick<Steering, 'waitingFor' | 'taken'>;
   metrics: Pick<GatewayMetrics, 'reported'>;
 }
 
@@ -38,7 +39,8 @@ export class Reports {
     const run = await store.find(served.ref);
     if (isTerminal(run)) throw runEnded(run.status?.phase);
     const ack = served.log?.ack ?? 0;
-    return { ack, cancel: isCancelRequested(run), epoch: served.fencingToken, live: served.live.last };
+    const answer = { ack, cancel: isCancelRequested(run), epoch: served.fencingToken, live: served.live.last };
+    return { ...answer, steer: await this.#options.steering.waitingFor(run) };
   }
 
   async #store(served: ServedRun, { events }: EventsRequest): Promise<void> {
@@ -53,15 +55,11 @@ export class Reports {
       served.live.tell(events);
       await log.append(events);
       served.live.stored(log.ack);
+      await this.#options.steering.taken(served.ref, events);
     } catch (error) {
       if (!(error instanceof SequenceConflictError)) throw error;
       metrics.reported('conflict');
       throw new GatewayError(409, error.message, { type: 'SequenceConflict' });
     }
   }
-}
-
-/** Whether somebody wants the run to stop: it was cancelled or deleted. */
-export function isCancelRequested(run: AgentRun): boolean {
-  return run.spec.cancelRequested === true || run.metadata.deletionTimestamp !== undefined;
 }

@@ -5,7 +5,7 @@
  */
 import { createHash } from 'node:crypto';
 import { boxOfNamespace, callersOf } from '../../api/names.js';
-import { isTerminal } from '../../run/status.js';
+import { isCancelRequested, isTerminal } from '../../run/status.js';
 import { ulid } from '../../api/ulid.js';
 import { MAX_CALL_DEPTH, MAX_CHILD_RUNS, type AgentRun } from '../../api/v1alpha1/agent-run.js';
 import type { Cache, KubeApi } from '../../kube/types.js';
@@ -31,7 +31,6 @@ import {
 import type { RunBudgets } from '../budget/run-budgets.js';
 import { orMissing } from '../errors.js';
 import type { GatewayMetrics } from '../metrics.js';
-import { isCancelRequested } from '../runs/reports.js';
 import type { RunStore } from '../runs/run-store.js';
 import { ToolRefusal, answer, type ToolContext } from './tool-context.js';
 import { escapeOutsideTags } from '../../run/outside-text.js';

@@ -47,6 +47,8 @@ export interface StartRunRequest {
   sessionId?: string;
   /** Title of the session that the run opens. */
   sessionTitle?: string;
+  /** The message is for the run of the session that works, if there is one by then. */
+  steer?: boolean;
   /** Prefix of an API key, `trigger`, `schedule` or `run:<name>`. */
   actor: string;
   /** The run whose agent called this one; then `name` is that of the call. */
@@ -173,6 +175,7 @@ function buildRun(deps: StartRunDeps, request: StartRunRequest): AgentRun {
       createdAt: new Date(createdAtMs).toISOString(),
       actor: request.actor,
       ...(request.parent === undefined ? {} : { parent: request.parent }),
+      ...(request.steer === true ? { steer: true } : {}),
     },
   };
 }

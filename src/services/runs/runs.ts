@@ -285,6 +285,8 @@ function queueNote({ caches }: Pick<ScopeDeps, 'caches'>, run: ApiRun): { note?:
 export interface Message {
   message: string;
   sessionId?: string | undefined;
+  /** For the run of the session that works, if there is one. */
+  steer: boolean;
   waitMs: number;
   /** The client is gone: the run goes on. */
   gone: AbortSignal;
@@ -295,6 +297,9 @@ export async function sendMessage(deps: RunDeps, caller: Caller, id: string, inp
   const bytes = Buffer.byteLength(input.message);
   if (bytes > MAX_MESSAGE_BYTES) {
     throw new UserError(`argument "message" has ${bytes} bytes; at most ${MAX_MESSAGE_BYTES} (128 KiB) are possible`);
+  }
+  if (input.steer && input.sessionId === undefined) {
+    throw new UserError('argument "steer" needs "sessionId": the conversation whose run is at work');
   }
   const agent = await findAgent(deps, caller, id);
   if (input.sessionId !== undefined) await expectSession(deps, agent, input.sessionId);
@@ -317,7 +322,16 @@ export async function sendMessage(deps: RunDeps, caller: Caller, id: string, inp
     output,
     ...parsedOutput(run, output),
     pending: pendingOfRun(deps.caches, projected),
-    ...(projected.terminal ? {} : { note: stillWorking(agent, projected) }),
+    ...deliveryOf(agent, projected, input.steer),
+  };
+}
+
+/** What became of the message, where that is not the output of its own run. */
+function deliveryOf(agent: ApiAgent, run: ApiRun, steer: boolean): { delivery?: string; note?: string } {
+  if (run.reason === 'Delivered') return { delivery: 'delivered', note: run.message ?? '' };
+  return {
+    ...(steer ? { delivery: 'queued' } : {}),
+    ...(run.terminal ? {} : { note: stillWorking(agent, run) }),
   };
 }
 
@@ -339,6 +353,7 @@ function acceptMessage(deps: RunDeps, caller: Caller, agent: ApiAgent, input: Me
     message: input.message,
     trigger: { origin: 'api' },
     ...(input.sessionId === undefined ? { sessionTitle: input.message } : { sessionId: input.sessionId }),
+    ...(input.steer ? { steer: true } : {}),
     actor: caller.keyPrefix,
   });
 }

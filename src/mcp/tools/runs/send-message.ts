@@ -13,8 +13,9 @@ export const sendMessageTool = defineTool({
     agentId: agentIdArgument,
     message: textArgument.min(1).describe('What to tell the agent, at most 128 KiB.'),
     sessionId: idArgument.optional().describe('Continues this conversation.'),
+    steer: z.boolean().default(false).describe('Reach the run at work in sessionId before its next step.'),
     waitSeconds: waitSecondsArgument.default(120).describe('Seconds to wait for the end.'),
   }),
-  handler: ({ agentId, message, sessionId, waitSeconds }, { caller, services, gone }) =>
-    sendMessage(services.runs, caller, agentId, { message, sessionId, waitMs: waitSeconds * 1000, gone }),
+  handler: ({ agentId, message, sessionId, steer, waitSeconds }, { caller, services, gone }) =>
+    sendMessage(services.runs, caller, agentId, { message, sessionId, steer, waitMs: waitSeconds * 1000, gone }),
 });
