@@ -113,6 +113,14 @@ export const GATEWAY_TOOLS = {
 export type GatewayToolName = keyof typeof GATEWAY_TOOLS;
 export type GatewayToolInput<Name extends GatewayToolName> = z.output<(typeof GATEWAY_TOOLS)[Name]['input']>;
 
+/** Only read, or give work to others. */
+const PARALLEL: readonly GatewayToolName[] = ['memory_search', 'list_agents', 'call_agent', 'web_search'];
+
+/** Whether a run may make calls of the tool beside each other. */
+export function isParallelTool(name: string): boolean {
+  return PARALLEL.some((known) => known === name);
+}
+
 /** Whether the text names one of these tools. */
 export function isGatewayTool(name: string): name is GatewayToolName {
   return Object.hasOwn(GATEWAY_TOOLS, name);

@@ -151,6 +151,8 @@ export type ClaimRequest = z.output<typeof ClaimRequest>;
 export const Abilities = z.object({
   /** Tools of src/protocol/gateway-tools.ts that this run has. */
   tools: listOf(Text),
+  /** True where calls of tools that only read, or call agents, may come beside each other. Absent from older gateways. */
+  parallel: z.boolean().optional(),
   /** True when the run came from outside. */
   untrusted: z.boolean(),
   /** Newest notes of the agent first. */
@@ -246,7 +248,7 @@ export type EventsAnswer = z.output<typeof EventsAnswer>;
 
 export const ToolRequest = z.object({
   epoch: z.int(),
-  /** Counts the calls of the run from 1; the same number is the same call, whose answer got lost. */
+  /** Counts the calls of the run from 1; the same number is the same call, whose answer got lost. A few may be under way. */
   call: z.int().min(1),
   tool: Text,
   input: z.unknown(),

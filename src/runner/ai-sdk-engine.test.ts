@@ -787,3 +787,62 @@ describe('an agent whose last message must fit a schema', () => {
     expect(outcome).toMatchObject({ reason: 'ContentFiltered', output: 'No.', steps: 1 });
   });
 });
+
+describe('calls of one step', () => {
+  const slow = (name: string, isParallel: boolean, work: (text: string) => Promise<void>): EngineTool => ({
+    ...echo,
+    name,
+    isParallel,
+    execute: async ({ text }) => {
+      await work(String(text));
+      return { isError: false, result: { said: text } };
+    },
+  });
+  const many = (...calls: [tool: string, text: string][]): ChatAnswer => ({
+    calls: calls.map(([tool, text], index) => ({ id: `c${index}`, tool, arguments: JSON.stringify({ text }) })),
+  });
+
+  test('that may stand beside each other do, and results and records keep the order of the calls', async () => {
+    const both = Promise.withResolvers<void>();
+    const ended: string[] = [];
+    // The first ends after the second: one after the other they would never end.
+    const look = slow('look', true, async (text) => {
+      if (text === '2') both.resolve();
+      else await both.promise;
+      ended.push(text);
+    });
+    const { told, requests } = await run([many(['look', '1'], ['look', '2']), { text: 'Done.' }], { tools: [look] });
+    expect(ended).toEqual(['2', '1']);
+    expect(ofType(told, 'tool').map(({ result }) => result)).toEqual([{ said: '1' }, { said: '2' }]);
+    const results = requests[1]?.body.messages.filter(({ role }) => role === 'tool').map(({ content }) => content);
+    expect(results).toEqual(['{"said":"1"}', '{"said":"2"}']);
+  });
+
+  test('a call that writes waits for those before it, and those behind wait for it', async () => {
+    const seen: string[] = [];
+    const note = (text: string) => async () => {
+      seen.push(`${text} begins`);
+      await new Promise<void>((resolve) => setImmediate(resolve));
+      seen.push(`${text} ends`);
+    };
+    const tools = [slow('look', true, (text) => note(text)()), slow('write', false, (text) => note(text)())];
+    await run([many(['look', 'a'], ['write', 'b'], ['look', 'c']), { text: 'Done.' }], { tools });
+    expect(seen).toEqual(['a begins', 'a ends', 'b begins', 'b ends', 'c begins', 'c ends']);
+  });
+
+  test('a call behind one that asks a person is not executed, also when it only reads', async () => {
+    const seen: string[] = [];
+    const asks: EngineTool = {
+      ...echo,
+      name: 'asks',
+      execute: () => Promise.resolve({ isError: false, result: {}, pause: { kind: 'question', text: 'May I?' } }),
+    };
+    const look = slow('look', true, (text) => Promise.resolve(void seen.push(text)));
+    const { outcome, told } = await run([many(['look', 'a'], ['asks', 'x'], ['look', 'b'])], { tools: [look, asks] });
+    expect([seen, outcome.open?.tool]).toEqual([['a'], 'asks']);
+    expect(ofType(told, 'tool').map(({ tool, isError }) => [tool, isError])).toEqual([
+      ['look', false],
+      ['look', true],
+    ]);
+  });
+});

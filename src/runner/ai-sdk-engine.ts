@@ -12,6 +12,7 @@ import type {
   EngineTool,
   OpenCall,
   StepRecord,
+  ToolRecord,
   ToolResult,
 } from './engine.js';
 import {
@@ -26,6 +27,8 @@ import { outcomeOf } from '../run/outcome.js';
 import type { OutputCheck } from '../run/output-schema.js';
 import type { TranscriptMessage } from '../protocol/run.js';
 import { compactionWindow } from './compaction.js';
+import { systemClock, type Clock } from '../runtime/clock.js';
+import { CallOrder } from './call-order.js';
 import { Context, type ContextOptions } from './context.js';
 import { withOwnCallIds } from './call-ids.js';
 import { parseJson } from './gateway-client.js';
@@ -39,10 +42,13 @@ import { LAST_STEP } from './run-context.js';
 globalThis.AI_SDK_LOG_WARNINGS = false;
 
 /** An engine whose requests all go through `fetch`, which adds the token, tries again and follows the gateway. */
-export function createAiSdkEngine(fetch: typeof globalThis.fetch): Engine {
+export function createAiSdkEngine(
+  fetch: typeof globalThis.fetch,
+  clock: Pick<Clock, 'monotonic'> = systemClock,
+): Engine {
   return {
     async run(input, hooks, signal) {
-      const loop = new Loop(hooks, input);
+      const loop = new Loop(hooks, input, clock);
       try {
         await generate(input, { loop, fetch: until(signal, fetch), signal });
         if (signal.aborted) return loop.aborted();
@@ -133,7 +139,7 @@ async function generate(input: EngineInput, { loop, fetch, signal }: GenerateCon
       instructions: systemOf(input),
       messages,
       tools,
-      toolCallConcurrency: 1,
+      toolCallConcurrency: MAX_PARALLEL_CALLS,
       stopWhen: [() => loop.isOver(signal), () => loop.isSteered(signal)],
       // Without tools the model closes with a message; else a run at its limit would end without a word.
       prepareStep: async ({ messages: sent }) => {
@@ -207,6 +213,8 @@ function withoutExecution(tools: Record<string, ReturnType<typeof toSdkTool>>, i
   return { tools: Object.fromEntries(told) as ToolSet, ...toldOf(input) };
 }
 
+/** Calls of one step that are under way at the same time. */
+const MAX_PARALLEL_CALLS = 5;
 /** How often an answer that reached the output limit is continued. */
 const MAX_CONTINUATIONS = 3;
 /** How often a last message that does not fit its schema is corrected. */
@@ -235,7 +243,6 @@ function bytesOfTool({ name, description, input, schema }: EngineTool): number {
 interface ToolEnd {
   toolCall: { toolCallId: string; toolName: string; input: unknown };
   toolOutput: { type: string; output?: unknown; error?: unknown };
-  toolExecutionMs: number;
 }
 
 interface StepEnd {
@@ -258,6 +265,16 @@ interface CallInput {
   definition: EngineTool;
 }
 
+/** A call that began. */
+interface CallRecord {
+  callId: string;
+  durationMs: number;
+  /** Call it when it is told. */
+  stored: () => void;
+  /** Set when it has ended. */
+  told?: { call: ToolRecord; event: ToolEnd } | 'open';
+}
+
 interface CallOutcome {
   result: unknown;
   isError: boolean;
@@ -277,6 +294,11 @@ class Loop {
   #corrections = 0;
   readonly #check: OutputCheck | undefined;
   #isLastTold = false;
+  readonly #order = new CallOrder();
+  /** Calls of the step under way that are not told, in their order. */
+  readonly #records: CallRecord[] = [];
+  #telling: Promise<void> = Promise.resolve();
+  readonly #clock: Pick<Clock, 'monotonic'>;
   readonly #warned = new Set<string>();
   pictures: PictureShow;
   /** Outcomes of the calls of the step under way, by id: some models use the same ids in every step. */
@@ -287,10 +309,11 @@ class Loop {
   /** The call that waits for a person. */
   open: OpenCall | undefined;
 
-  constructor(hooks: EngineHooks, input: EngineInput) {
+  constructor(hooks: EngineHooks, input: EngineInput, clock: Pick<Clock, 'monotonic'>) {
     const { provider, model, outputCheck } = input;
     this.#hooks = hooks;
     this.#input = input;
+    this.#clock = clock;
     this.#check = outputCheck;
     this.#model = { provider, model };
     this.pictures = new PictureShow(this.#model);
@@ -332,8 +355,25 @@ class Loop {
     return messages;
   }
 
+  /** In the order of the calls, but for those that may stand beside each other. */
+  execute(call: CallInput, signal: AbortSignal): Promise<ToolResult> {
+    const isStored = Promise.withResolvers<void>();
+    const record: CallRecord = { callId: call.callId, durationMs: 0, stored: isStored.resolve };
+    this.#records.push(record);
+    const work = async () => {
+      const began = this.#clock.monotonic();
+      try {
+        return await this.#execute(call, signal);
+      } finally {
+        record.durationMs = Math.round(this.#clock.monotonic() - began);
+      }
+    };
+    // What it came to is told before a call that stands alone begins: if the run is lost in that one, it is known.
+    return this.#order.run(call.definition.isParallel === true, work, isStored.promise);
+  }
+
   /** A call after one that waits is not executed: what the person says may change what the agent wants. */
-  async execute({ callId, input: given, definition }: CallInput, signal: AbortSignal): Promise<ToolResult> {
+  async #execute({ callId, input: given, definition }: CallInput, signal: AbortSignal): Promise<ToolResult> {
     if (this.open !== undefined) return NOT_REACHED;
     if (signal.aborted) return STOPPED;
     const fitted = fitInput(definition.input, given);
@@ -402,17 +442,28 @@ class Loop {
   }
 
   async onToolEnd(event: ToolEnd): Promise<void> {
-    if (event.toolCall.toolCallId === this.open?.callId) return;
-    const outcome = callOutcome(event.toolOutput);
-    this.#calls.set(event.toolCall.toolCallId, outcome);
-    await this.#hooks.onTool({
-      step: this.steps + 1,
-      tool: event.toolCall.toolName,
-      input: event.toolCall.input,
-      ...outcome,
-      durationMs: Math.round(event.toolExecutionMs),
-    });
-    await this.#tellResult(event);
+    const { toolCallId: callId, toolName: tool, input } = event.toolCall;
+    const record = this.#records.find((one) => one.callId === callId);
+    if (record === undefined) return;
+    if (callId === this.open?.callId) record.told = 'open';
+    else {
+      const outcome = callOutcome(event.toolOutput);
+      this.#calls.set(callId, outcome);
+      record.told = { call: { step: this.steps + 1, tool, input, ...outcome, durationMs: record.durationMs }, event };
+    }
+    await (this.#telling = this.#telling.then(() => this.#tellEnded()));
+  }
+
+  /** In the order of the calls: one that ended early is told when those before it have ended. */
+  async #tellEnded(): Promise<void> {
+    while (this.#records[0]?.told !== undefined) {
+      const { told, stored } = this.#records.shift() ?? {};
+      if (told !== undefined && told !== 'open') {
+        await this.#hooks.onTool(told.call);
+        await this.#tellResult(told.event);
+      }
+      stored?.();
+    }
   }
 
   async #tellResult({ toolCall: { toolCallId, toolName }, toolOutput }: ToolEnd): Promise<void> {

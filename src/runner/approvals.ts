@@ -12,6 +12,7 @@ export function gated(tool: EngineTool, policy: ApprovalPolicy | undefined): Eng
   if (policy === undefined || !needsApproval(asked, policy)) return tool;
   return {
     ...tool,
+    isParallel: false,
     description: `${tool.description} A person must approve the call first: the run ends with it and goes on when it is decided.`,
     execute: (input) => Promise.resolve(ask(tool.name, input)),
   };

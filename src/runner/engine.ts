@@ -49,6 +49,8 @@ export interface EngineTool {
   isFollowUp?: boolean;
   /** The model is told of it only once it was found. */
   isOnDemand?: boolean;
+  /** It only reads, or gives work to others: calls of such tools in one step are executed beside each other. */
+  isParallel?: boolean;
   execute(input: Record<string, unknown>, signal: AbortSignal): Promise<ToolResult>;
 }
 

@@ -1,5 +1,5 @@
 /** The tools of an agent that the gateway executes (src/protocol/gateway-tools.ts), as the engine sees them. */
-import { GATEWAY_TOOLS, isGatewayTool } from '../protocol/gateway-tools.js';
+import { GATEWAY_TOOLS, isGatewayTool, isParallelTool } from '../protocol/gateway-tools.js';
 import type { GatewayToolName } from '../protocol/gateway-tools.js';
 import type { ClaimAnswer, ToolAnswer } from '../protocol/run.js';
 import { sleep } from '../runtime/clock.js';
@@ -36,6 +36,7 @@ export function gatewayTools(abilities: ClaimAnswer['abilities'], deps: GatewayT
     family: GATEWAY_TOOLS[name].family,
     description: GATEWAY_TOOLS[name].description,
     input: GATEWAY_TOOLS[name].input,
+    isParallel: abilities?.parallel === true && isParallelTool(name),
     execute: async (input, signal) => {
       try {
         const answer = await ask(name, input, signal);

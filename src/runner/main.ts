@@ -100,7 +100,7 @@ async function claimAndExecute(
   }
   const ended = await executeRun(claim, {
     gateway,
-    engine: createAiSdkEngine(gateway.modelFetch),
+    engine: createAiSdkEngine(gateway.modelFetch, clock),
     toolsSocket: paths.toolsSocket,
     surroundings: config.surroundings,
     tools: createToolsClient({ socketPath: paths.toolsSocket, run: config.run, clock }),

@@ -16,6 +16,9 @@ export interface PodToolsOptions {
   egress: string | undefined;
 }
 
+/** These change nothing, and none needs what another one leaves behind, as a shell or the page of the browser. */
+const READING: readonly ToolName[] = ['read', 'list', 'grep', 'glob', 'fetch'];
+
 /** What these do is nothing where no network is. */
 const NETWORK_FAMILIES: readonly string[] = ['web', 'browser'];
 
@@ -38,6 +41,7 @@ export function podTools(
     description: TOOL_DEFINITIONS[name].description,
     input: TOOL_DEFINITIONS[name].input,
     ...(FOLLOW_UPS.includes(name) ? { isFollowUp: true } : {}),
+    isParallel: READING.includes(name),
     execute: async (input, signal) => withText(await client.call({ tool: name, input }, signal)),
   }));
   return [...own, askUser];

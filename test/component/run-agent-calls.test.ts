@@ -142,6 +142,44 @@ test('a call that takes long is asked for again, and is the same call', async ()
   expect(children()).toHaveLength(1);
 });
 
+const isWorking = ({ status }: AgentRun) => status?.phase === undefined || status.phase === 'running';
+
+test('two calls of one step work at the same time', async () => {
+  const pod = await claimed('helper-1');
+  const answers = Promise.all(
+    ['writer', 'critic'].map((handle, index) => call(pod, index + 1, { handle, message: handle })),
+  );
+  while (children().length < 2) await new Promise(setImmediate);
+  expect(children().filter(isWorking)).toHaveLength(2);
+  for (const { metadata, spec } of children()) {
+    pods.world.changeRun(metadata.name, { status: { phase: 'done', output: `I am the ${spec.agent}.` } });
+  }
+  expect(await answers).toMatchObject([
+    { result: { output: 'I am the writer.' } },
+    { result: { output: 'I am the critic.' } },
+  ]);
+  // Both answers are kept for a runner that did not hear them; nothing is started twice.
+  expect(await call(pod, 1, { handle: 'writer', message: 'writer' })).toMatchObject({ isError: false });
+  expect(children()).toHaveLength(2);
+});
+
+test('a run that was called itself waits for one run at a time', async () => {
+  const parent = { name: 'p', uid: 'p', depth: 1, agents: ['boss'], waits: true };
+  const pod = await claimed('helper-1', { parent });
+  const own = () => children().filter(({ spec }) => spec.parent?.depth === 2);
+  const first = call(pod, 1, { handle: 'writer', message: 'x' });
+  while (own().length === 0) await new Promise(setImmediate);
+  const second = () => call(pod, 2, { handle: 'critic', message: 'x' });
+  expect(await second()).toEqual({ result: { status: 'running' }, isError: false, again: true });
+  expect(own()).toHaveLength(1);
+  pods.world.changeRun(own()[0]?.metadata.name ?? '', { status: { phase: 'done', output: 'Done.' } });
+  expect(await first).toMatchObject({ result: { output: 'Done.' } });
+  const later = second();
+  while (own().length < 2) await new Promise(setImmediate);
+  pods.world.changeRun(own()[1]?.metadata.name ?? '', { status: { phase: 'done', output: 'Done.' } });
+  expect(await later).toMatchObject({ result: { output: 'Done.' } });
+});
+
 test('a call whose run was deleted while nobody looked is not waited for', async () => {
   const pod = await claimed('helper-1');
   const input = { handle: 'writer', message: 'x' };

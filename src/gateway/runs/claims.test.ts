@@ -63,6 +63,7 @@ test('the claim answers with everything the run needs, writes one status and rea
         'install_mcp',
       ],
       untrusted: true,
+      parallel: true,
       memories: [],
       skills: [],
       approvals: { required: ['self'], always: [] },

@@ -63,6 +63,7 @@ export class AbilitiesReader {
       .sort((a, b) => (a.slug < b.slug ? -1 : 1));
     return {
       tools: this.toolsOf(run, agent, box),
+      parallel: true,
       untrusted: isUntrusted(run),
       memories: agent.spec.tools.memory ? this.#recentNotes(namespace, agent) : [],
       skills: skills.slice(0, MAX_SHOWN_SKILLS),

@@ -32,6 +32,7 @@ import type { RunBudgets } from '../budget/run-budgets.js';
 import { orMissing } from '../errors.js';
 import type { GatewayMetrics } from '../metrics.js';
 import type { RunStore } from '../runs/run-store.js';
+import { KeyedLock } from '../keyed-lock.js';
 import { ToolRefusal, answer, type ToolContext } from './tool-context.js';
 import { escapeOutsideTags } from '../../run/outside-text.js';
 import { isUntrusted } from '../../run/trust.js';
@@ -59,13 +60,20 @@ export class AgentCalls {
   readonly #waiter: KeyedWaiter<AgentRun>;
   /** Children made here, by UID of the parent: the cache may lag behind. */
   readonly #made = new Map<string, Set<string>>();
+  readonly #starting = new KeyedLock();
+  /** The run that a called run waits for, by UID of the waiting one. */
+  readonly #turns = new Map<string, string>();
 
   constructor(options: AgentCallsOptions) {
     this.#options = options;
     this.#waiter = new KeyedWaiter(options.runs, options.clock);
     options.runs.onChange(({ previous, current }) => {
       const ended = current === undefined || isTerminal(current);
-      if (ended) this.#made.delete((current ?? previous)?.metadata.uid ?? '');
+      if (!ended) return;
+      const { uid = '', name } = (current ?? previous)?.metadata ?? {};
+      this.#made.delete(uid);
+      this.#turns.delete(uid);
+      for (const [waiting, child] of this.#turns) if (child === name) this.#turns.delete(waiting);
     });
   }
 
@@ -82,7 +90,16 @@ export class AgentCalls {
   /** Starts the run of the call, or finds it when the call is repeated, and waits for its end if that is wanted. */
   async call(input: GatewayToolInput<'call_agent'>, context: ToolContext): Promise<ToolAnswer> {
     const { namespace } = context;
-    const name = await this.#start(input, context);
+    const target = this.#target(input.handle.replace(/^@/, ''), context);
+    const name = childNameOf(target.name, context);
+    if (input.wait && !this.#takeTurn(name, context)) return { ...answer({ status: 'running' }), again: true };
+    const uid = context.run.metadata.uid ?? '';
+    // One after the other: they count each other.
+    const starting = this.#starting.run(uid, () => this.#start({ target, name, input }, context));
+    await starting.catch((error: unknown) => {
+      if (this.#turns.get(uid) === name) this.#turns.delete(uid);
+      throw error;
+    });
     if (!input.wait) return answer({ runId: name, status: 'running' });
     const ended = await this.#waiter.wait({ key: `${namespace}/${name}`, until: isTerminal, ms: HOLD_MS });
     // A run that is told to stop takes its calls along: their end must not let it go on before it hears of its own.
@@ -96,18 +113,29 @@ export class AgentCalls {
     return resultOf(await this.#options.store.fetch({ namespace, name }));
   }
 
+  /**
+   * Whether the call may go on. Runs that are waited for count towards no limit: one that is called itself waits for one at a
+   * time, so that a tree of them stays small.
+   */
+  #takeTurn(name: string, { run }: ToolContext): boolean {
+    if (depthOf(run) === 0) return true;
+    const uid = run.metadata.uid ?? '';
+    const holder = this.#turns.get(uid);
+    if (holder !== undefined && holder !== name) return false;
+    this.#turns.set(uid, name);
+    return true;
+  }
+
   /** A run that the cache does not show is not there yet, or was deleted: its end would be waited for in vain. One read. */
   async #expectThere(ref: { namespace: string; name: string }): Promise<void> {
     const run = await orMissing(this.#options.store.fetch(ref));
     if (run === undefined) throw new ToolRefusal(`the run ${ref.name} of the agent that you called was deleted`);
   }
 
-  async #start(input: GatewayToolInput<'call_agent'>, context: ToolContext): Promise<string> {
-    const target = this.#target(input.handle.replace(/^@/, ''), context);
-    const name = childNameOf(target.name, context);
+  async #start({ target, name, input }: Call, context: ToolContext): Promise<void> {
     const uid = context.run.metadata.uid ?? '';
     const made = this.#made.get(uid) ?? new Set<string>();
-    if (made.has(name)) return name;
+    if (made.has(name)) return;
     this.#expectRoom(name, uid, made);
     await this.#options.budgets.returnUnused(context.served);
     const request = { ...childOf(target, input, context), name };
@@ -115,7 +143,6 @@ export class AgentCalls {
     if (full === undefined) await this.#create(request);
     else await this.#findInstead(request, full);
     this.#made.set(uid, made.add(name));
-    return name;
   }
 
   async #create(request: StartRunRequest): Promise<void> {
@@ -173,6 +200,13 @@ export class AgentCalls {
     const agents = this.#options.agents.byIndex(BY_NAMESPACE, namespace);
     return agents.filter(({ deleting, installing }) => !deleting && !installing);
   }
+}
+
+interface Call {
+  target: GatewayAgent;
+  /** Of its run. */
+  name: string;
+  input: GatewayToolInput<'call_agent'>;
 }
 
 /** The run of a call, without its name. */

@@ -7,6 +7,7 @@ import type { Cache } from '../../kube/types.js';
 import {
   GATEWAY_TOOLS,
   isGatewayTool,
+  isParallelTool,
   type GatewayToolInput,
   type GatewayToolName,
 } from '../../protocol/gateway-tools.js';
@@ -50,16 +51,35 @@ type Tools = {
   [Name in GatewayToolName]: (input: GatewayToolInput<Name>, context: ToolContext) => ToolAnswer | Promise<ToolAnswer>;
 };
 
-/** The latest call of a run and its answer, for a runner that did not hear it. */
-interface Answered {
-  call: number;
-  answer: ToolAnswer;
+/** Answers that are kept for a runner that did not hear them: more than it makes calls beside each other. */
+const MAX_ANSWERS = 8;
+
+/** The latest answers of a run, by the number of the call. */
+class Answers {
+  readonly #answers = new Map<number, ToolAnswer>();
+  #latest = 0;
+  /** The latest of a call that stands alone. */
+  #latestAlone = 0;
+
+  /** Undefined for a call that was not answered. Throws 409 for one that the runner had before it made others. */
+  find(call: number, isParallel: boolean): ToolAnswer | undefined {
+    const latest = isParallel ? Math.max(this.#latestAlone, this.#latest - MAX_ANSWERS + 1) : this.#latest;
+    if (call >= latest) return this.#answers.get(call);
+    throw new GatewayError(409, 'a later call of this run was answered already', { type: 'SequenceConflict' });
+  }
+
+  keep(call: number, isParallel: boolean, answer: ToolAnswer): void {
+    this.#answers.set(call, answer);
+    this.#latest = Math.max(this.#latest, call);
+    if (!isParallel) this.#latestAlone = call;
+    for (const kept of this.#answers.keys()) if (kept <= this.#latest - MAX_ANSWERS) this.#answers.delete(kept);
+  }
 }
 
 export class GatewayTools {
   readonly #options: AgentToolsOptions;
   readonly #tools: Tools;
-  readonly #answered = new WeakMap<ServedRun, Answered>();
+  readonly #answered = new WeakMap<ServedRun, Answers>();
 
   constructor(options: AgentToolsOptions) {
     this.#options = options;
@@ -81,14 +101,17 @@ export class GatewayTools {
   /** Executes one call; what the model did wrong is an answer. Rejects with 409, 410 or 421. */
   async call(identity: RunIdentity, request: ToolRequest): Promise<ToolAnswer> {
     const served = await this.#options.ownership.resolve(identity, request.epoch);
-    return this.#options.lock.run(`${served.uid} tools`, async () => {
-      const last = this.#answered.get(served);
-      if (last?.call === request.call) return last.answer;
-      if (last !== undefined && request.call < last.call) {
-        throw new GatewayError(409, 'a later call of this run was answered already', { type: 'SequenceConflict' });
-      }
+    const answers = this.#answered.get(served) ?? new Answers();
+    this.#answered.set(served, answers);
+    const { call, tool } = request;
+    // The runner keeps the order in which calls that change something stand among the others.
+    const isParallel = isParallelTool(tool);
+    const line = isParallel ? `${served.uid} tool ${call}` : `${served.uid} tools`;
+    return this.#options.lock.run(line, async () => {
+      const known = answers.find(call, isParallel);
+      if (known !== undefined) return known;
       const answer = await this.#execute(served, request);
-      if (answer.again !== true) this.#answered.set(served, { call: request.call, answer });
+      if (answer.again !== true) answers.keep(call, isParallel, answer);
       return answer;
     });
   }

@@ -12,6 +12,7 @@ export interface RemoteTool {
   name: string;
   description?: string | undefined;
   inputSchema: Record<string, unknown>;
+  annotations?: { readOnlyHint?: boolean | undefined } | undefined;
 }
 
 /** What a server answered to a call, unchecked. */

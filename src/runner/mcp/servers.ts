@@ -96,6 +96,7 @@ function toolsOf(server: string, connection: ServerConnection): EngineTool[] {
     description: tool.description,
     input: AnyInput,
     schema: tool.schema,
+    isParallel: tool.isReadOnly,
     execute: (input, signal) => connection.call(tool, input, signal),
   }));
 }

@@ -17,13 +17,15 @@ export interface ToolDefinition {
   description: string;
   /** JSON Schema of an object. */
   schema: Record<string, unknown>;
+  /** By its own word. */
+  isReadOnly: boolean;
   /** Of everything that the server said about it. */
   fingerprint: string;
 }
 
 /** Undefined for a tool that no model can be told of: its schema is none of an object, or too large. */
 export function definitionOf(server: string, tool: RemoteTool): ToolDefinition | undefined {
-  const { name, description = '', inputSchema } = tool;
+  const { name, description = '', inputSchema, annotations } = tool;
   if (inputSchema['type'] !== undefined && inputSchema['type'] !== 'object') return undefined;
   const kept = Object.entries(inputSchema).filter(([key]) => !NOT_AT_THE_TOP.includes(key));
   const schema = { properties: {}, ...Object.fromEntries(kept), type: 'object' };
@@ -34,6 +36,7 @@ export function definitionOf(server: string, tool: RemoteTool): ToolDefinition |
     remoteName: name,
     description: text === '' ? `Tool ${cutUtf8(name, 128)} of MCP server ${server}.` : text,
     schema,
+    isReadOnly: annotations?.readOnlyHint === true,
     fingerprint: createHash('sha256')
       .update(JSON.stringify([name, description, inputSchema]))
       .digest('hex'),

@@ -9,7 +9,7 @@ import type { ToolResult } from '../engine.js';
 import { errorKind } from '../log.js';
 import type { RunnerLog } from '../log.js';
 
-/** The runner calls one tool at a time and has at most 20 servers; more connections are not its own. */
+/** The runner calls at most five tools at a time and has at most 20 servers; more connections are not its own. */
 const MAX_CONNECTIONS = 36;
 /** The whole first frame must be there within this time. */
 const FIRST_FRAME_MS = 10_000;
