@@ -265,6 +265,47 @@ export const CONDITION_REASONS = [
     },
   },
   {
+    kinds: 'AgentEval',
+    condition: 'Ready',
+    reasons: {
+      AgentNotFound: {
+        cause: 'An Agent that the eval names, in spec.agent or as a judge, is not in the namespace.',
+        nextStep: 'Create the agent; what waits for it goes on by itself.',
+      },
+      BacklogFull: {
+        cause: 'Too many runs wait or work; the next case is tried again every 30 seconds.',
+        nextStep: 'Cancel runs that nobody needs, or let less come in (docs/operations.md).',
+      },
+      Refused: {
+        cause: 'Kubernetes refused the run of a case; it is tried again every 30 seconds.',
+        nextStep: 'Read the message.',
+      },
+    },
+  },
+  {
+    kinds: 'AgentEval',
+    condition: 'Ready, Finished, Passed',
+    reasons: {
+      InvalidEval: {
+        cause:
+          'A regular expression or a JSON Schema of an assertion cannot be used, or the whole spec is too large. Nothing was started.',
+        nextStep: 'Correct the case that the message names (docs/evals.md).',
+      },
+    },
+  },
+  {
+    kinds: 'AgentEval',
+    condition: 'Finished, Passed',
+    reasons: {
+      EvalRunning: { cause: 'Some cases have not ended yet.', nextStep: NONE },
+      AllPassed: { cause: 'Every case passed with every model.', nextStep: NONE },
+      CasesFailed: {
+        cause: 'At least one case failed.',
+        nextStep: 'Read status.results: each failed one says what was expected and what was seen.',
+      },
+    },
+  },
+  {
     kinds: 'APIKey',
     condition: 'Ready',
     reasons: {

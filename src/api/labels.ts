@@ -4,6 +4,8 @@
 export const LABEL_RUN = 'boxwright.dev/run';
 /** On AgentRuns, Jobs and pods: the Agent's object name (at most 36 characters, so a valid label value). */
 export const LABEL_AGENT = 'boxwright.dev/agent';
+/** On AgentRuns: the AgentEval that they are a case of, or judge for. */
+export const LABEL_EVAL = 'boxwright.dev/eval';
 /** On namespaces and their contents: the Box. */
 export const LABEL_BOX = 'boxwright.dev/box';
 /** On the Job and the pod that probe whether the network enforces the policies of a Box; they are no run. */

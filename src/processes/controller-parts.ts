@@ -1,10 +1,12 @@
 /** All controllers of the installation, wired to one set of informers. */
+import type { AgentRef } from '../api/names.js';
 import { Boxes } from '../api/v1alpha1/box.js';
 import { createChildRunController } from '../controllers/agent-run/execution/children.js';
 import { createRunControllers } from '../controllers/agent-run/controller.js';
 import type { RunMetrics } from '../controllers/agent-run/metrics.js';
 import type { ArchiveMetrics } from '../archive/metrics.js';
 import type { ArchiveWriter } from '../archive/types.js';
+import { createAgentEvalController } from '../controllers/agent-eval/controller.js';
 import { createAgentScheduleController } from '../controllers/agent-schedule/controller.js';
 import type { ScheduleMetrics } from '../controllers/agent-schedule/metrics.js';
 import { createTickGate } from '../controllers/agent-schedule/tick-gate.js';
@@ -41,6 +43,7 @@ import type { BacklogMetrics } from '../run/start/backlog-metrics.js';
 import { countLiveRuns } from '../run/start/backlog.js';
 import { countableRuns } from '../run/start/countable-runs.js';
 import { OwnRuns } from '../run/start/own-runs.js';
+import { controllerEvalInformer } from '../projections/agent-eval.js';
 import { controllerMemoryInformer } from '../projections/agent-memory.js';
 import { controllerScheduleInformer } from '../projections/agent-schedule.js';
 import { controllerSkillInformer } from '../projections/agent-skill.js';
@@ -77,6 +80,7 @@ export function createControllerCaches(open: InformerFactory) {
     triggers: open(controllerTriggerInformer),
     webhookKeys: open(controllerWebhookKeysInformer),
     schedules: open(controllerScheduleInformer),
+    evals: open(controllerEvalInformer),
     skills: open(controllerSkillInformer),
     memories: open(controllerMemoryInformer),
     apiKeys: open(controllerApiKeyInformer),
@@ -127,6 +131,10 @@ export function createControllerParts(deps: ControllerPartsDependencies): Contro
   const shownRuns = countLiveRuns(countableRuns(caches.runs), config.retentionMaxFinished);
   metrics.backlog.track(shownRuns);
   const liveRuns = new OwnRuns(shownRuns, caches.runs, clock);
+  const backlog = {
+    backlogExceeded: (agent: AgentRef) => exceededBacklog(liveRuns, agent),
+    reserve: liveRuns.reserve,
+  };
   const budgets = new BudgetLedger(caches, clock);
   const events = createEventController({ caches, clock, events: deps.events });
   const runs = createRunControllers({
@@ -153,11 +161,11 @@ export function createControllerParts(deps: ControllerPartsDependencies): Contro
     }),
     createAgentController({ ...common, archive: deps.archive?.store }),
     createAgentTriggerController({ ...common, keyIds: () => installation.keyIds() }),
+    createAgentEvalController({ ...common, ...backlog }),
     createAgentScheduleController({
       ...common,
+      ...backlog,
       keyring: () => installation.keyring(),
-      backlogExceeded: (agent) => exceededBacklog(liveRuns, agent),
-      reserve: liveRuns.reserve,
       metrics: metrics.schedules,
     }),
     createBudgetController({ api, runs: caches.runs, ledger: budgets, log }),

@@ -308,6 +308,7 @@ describe('admission policies', () => {
     ['createdAt', '2026-01-01T00:00:00.000Z'],
     ['actor', 'somebody'],
     ['parent', { name: 'r', uid: 'u', depth: 1, agents: ['a'], waits: true }],
+    ['model', { name: 'm' }],
   ])('spec.%s of a run is set by the control plane only', async (field, value) => {
     await refused('are set by the control plane only', ['create', '-f', '-'], run('forged', { [field]: value }));
     await ok(['create', '-f', '-', asApi], JSON.stringify(run(`made-${field.toLowerCase()}`, { [field]: value })));
@@ -401,6 +402,8 @@ describe('admission policies', () => {
     const agent = { kind: 'Agent', spec: { name: 'A' } };
     const aRun = { kind: 'AgentRun', spec: { agent: 'a', message: 'x' } };
     const note = { kind: 'AgentMemory', spec: { agent: 'a', text: 'x' } };
+    const cases = [{ name: 'a', message: 'x', assertions: [{ contains: 'x' }] }];
+    const evaluation = { kind: 'AgentEval', spec: { agent: 'a', cases } };
     const key = { kind: 'APIKey', spec: {} };
     const mark = (label: string) => ({ labels: { [label]: 'x' } });
     const adopted = { annotations: { 'boxwright.dev/adopt': 'x' } };
@@ -412,11 +415,13 @@ describe('admission policies', () => {
       ['foreign', mark('boxwright.dev/box'), aRun, 'namespace of a Box'],
       ['bw-unmade', {}, aRun, 'namespace of a Box'],
       ['bw-unmade', {}, note, 'namespace of a Box'],
+      ['bw-unmade', {}, evaluation, 'namespace of a Box'],
       ['bw-ws-made', mark('boxwright.dev/workspace'), aRun, 'namespace of a Box'],
       ['bw-ws-made', mark('boxwright.dev/workspace'), agent, 'namespace of a Box'],
       ['bw-ws-made', mark('boxwright.dev/workspace'), note, 'namespace of a Box'],
       ['bw-made', mark('boxwright.dev/box'), key, 'namespace of a Workspace'],
       ['bw-made', mark('boxwright.dev/box'), aRun, undefined],
+      ['bw-made', mark('boxwright.dev/box'), evaluation, undefined],
       ['bw-adopted', adopted, agent, undefined],
       ['bw-ws-made', mark('boxwright.dev/workspace'), key, undefined],
     ])('in namespace %s with %j: %j', async (name, metadata, { kind, spec }, message) => {

@@ -2,6 +2,7 @@
  * What the three processes ask of the API server, counted request by request: nothing while nothing happens, whatever is
  * looked at again, and for a run what its state needs and no more.
  */
+import { AgentEvals } from '../../src/api/v1alpha1/agent-eval.js';
 import { AgentMemories } from '../../src/api/v1alpha1/agent-memory.js';
 import { AgentRuns } from '../../src/api/v1alpha1/agent-run.js';
 import { APIKeys } from '../../src/api/v1alpha1/api-key.js';
@@ -48,6 +49,10 @@ async function oneOfEachKind(): Promise<void> {
   await installation.tool('create_template', { name: 'Pair', agentIds: [AGENT] });
   await installation.create(AgentMemories, { namespace: 'bw-lab', name: 'note' }, { agent: 'ada', text: 'a note' });
   await installation.tool('send_message', { agentId: AGENT, message: '/say hello', waitSeconds: 60 });
+  const cases = [{ name: 'hello', message: 'go', assertions: [{ equals: 'done' }] }];
+  await installation.create(AgentEvals, { namespace: 'bw-lab', name: 'greetings' }, { agent: 'ada', cases });
+  const ended = { namespace: 'bw-lab', name: 'greetings' };
+  await installation.waitFor(AgentEvals, ended, ({ status }) => status?.phase === 'passed');
 }
 
 /** As a person writes them: no more than what is required, the rest are defaults of the CRDs. */

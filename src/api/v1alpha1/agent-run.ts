@@ -7,7 +7,7 @@ import { Conditions, FoldedTotals, Folding, Provider, Timestamp } from './common
 export const RUN_PHASES = ['running', 'done', 'error', 'cancelled'] as const;
 export type RunPhase = (typeof RUN_PHASES)[number];
 
-export const RUN_ORIGINS = ['chat', 'api', 'schedule', 'trigger'] as const;
+export const RUN_ORIGINS = ['chat', 'api', 'schedule', 'trigger', 'eval'] as const;
 
 /** Longest message of a run in bytes (checked in code; the CRD counts characters). */
 export const MAX_MESSAGE_BYTES = 128 * 1024;
@@ -23,6 +23,15 @@ export const MAX_RUN_WARNING_BYTES = 512;
 /** Agents that call agents: how deep, and how many children one run may have. */
 export const MAX_CALL_DEPTH = 3;
 export const MAX_CHILD_RUNS = 5;
+
+/** A model that takes the place of the agent's own. */
+export const RunModel = z
+  .object({
+    provider: Provider.optional().describe('Provider of the model; that of the agent when absent.'),
+    name: z.string().min(1).max(128).describe('Name of the model, as in spec.model of an Agent.'),
+  })
+  .describe("A model that takes the place of the agent's own.");
+export type RunModel = z.output<typeof RunModel>;
 
 export const AgentRunSpec = z.object({
   agent: z.string().min(1).max(36).describe('The Agent of this namespace that executes the run.'),
@@ -48,8 +57,8 @@ export const AgentRunSpec = z.object({
   trigger: z
     .object({
       origin: z.enum(RUN_ORIGINS).describe('Which kind of caller started the run.'),
-      name: z.string().max(36).optional().describe('Slug of the trigger or schedule.'),
-      uid: z.string().max(64).optional().describe('UID of the trigger or schedule.'),
+      name: z.string().max(36).optional().describe('Slug of the trigger or schedule, name of the AgentEval.'),
+      uid: z.string().max(64).optional().describe('UID of the trigger, schedule or AgentEval.'),
     })
     .optional()
     .describe('Where the run came from; `api` when absent. Set by the control plane only.'),
@@ -72,7 +81,7 @@ export const AgentRunSpec = z.object({
     .max(128)
     .optional()
     .describe(
-      'Who asked: the prefix of an API key, `trigger`, `schedule`, `run:<name>`. Set by the control plane only.',
+      'Who asked: the prefix of an API key, `trigger`, `schedule`, `eval`, `run:<name>`. Set by the control plane only.',
     ),
   parent: z
     .object({
@@ -106,6 +115,9 @@ export const AgentRunSpec = z.object({
     .describe(
       'True when the message is for the run of the session that works: that one gets it before its next step, and this one ends as Delivered. It is a run like any other when that one ends first. Set by the control plane only.',
     ),
+  model: RunModel.optional().describe(
+    "A model instead of the agent's, for an AgentEval. Set by the control plane only.",
+  ),
   limits: z
     .object({
       executionSeconds: z
@@ -348,6 +360,7 @@ export const AgentRuns = defineResource({
       'createdAt',
       'actor',
       'parent',
+      'model',
       'limits',
     ].map((field) => immutableSpecField(field)),
     {

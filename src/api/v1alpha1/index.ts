@@ -1,5 +1,6 @@
 /** The list of all kinds: CRDs, docs, samples and tests walk it. */
 import type { ResourceDefinition } from '../define-resource.js';
+import { AgentEvals } from './agent-eval.js';
 import { AgentMemories } from './agent-memory.js';
 import { AgentRunChunks } from './agent-run-chunk.js';
 import { AgentRuns } from './agent-run.js';
@@ -25,6 +26,7 @@ export const ALL_KINDS: readonly ResourceDefinition[] = [
   AgentSchedules,
   AgentSkills,
   AgentMemories,
+  AgentEvals,
   AgentRuns,
   AgentRunChunks,
 ] as readonly ResourceDefinition[];

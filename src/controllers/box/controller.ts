@@ -52,6 +52,7 @@ function watchBox({ caches, counts }: BoxDependencies, enqueue: (key: string) =>
   const passing: readonly Cache<{ metadata: ObjectMeta }>[] = [
     caches.runs,
     caches.schedules,
+    caches.evals,
     caches.skills,
     caches.memories,
   ];

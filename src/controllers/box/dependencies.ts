@@ -45,6 +45,7 @@ export interface BoxCaches {
   agents: Cache<ControllerAgent>;
   triggers: Cache<ControllerTrigger>;
   schedules: Cache<AgentChild>;
+  evals: Cache<AgentChild>;
   skills: Cache<AgentChild>;
   memories: Cache<AgentChild>;
   runs: Cache<AgentChild>;

@@ -3,6 +3,7 @@
  * its owners exist; then the namespace if it is ours; then the Box is released. Nothing waits for the garbage collector.
  * See docs/architecture.md#removing-a-run.
  */
+import { AgentEvals } from '../../api/v1alpha1/agent-eval.js';
 import { AgentMemories } from '../../api/v1alpha1/agent-memory.js';
 import { AgentRuns } from '../../api/v1alpha1/agent-run.js';
 import { AgentSchedules } from '../../api/v1alpha1/agent-schedule.js';
@@ -71,10 +72,11 @@ async function deleteChildren(
   isAdopted: boolean,
   signal: AbortSignal,
 ): Promise<boolean> {
-  // Triggers, schedules and agents first: nothing new starts while the runs go.
+  // Triggers, schedules, evals and agents first: nothing new starts while the runs go.
   const kinds: [ResourceType, readonly Pick<KubeObject, 'metadata'>[]][] = [
     [AgentTriggers, caches.triggers.byIndex(BY_NAMESPACE, namespace)],
     [AgentSchedules, caches.schedules.byIndex(BY_NAMESPACE, namespace)],
+    [AgentEvals, caches.evals.byIndex(BY_NAMESPACE, namespace)],
     [Agents, caches.agents.byIndex(BY_NAMESPACE, namespace)],
     [AgentRuns, caches.runs.byIndex(BY_NAMESPACE, namespace)],
     [AgentSkills, caches.skills.byIndex(BY_NAMESPACE, namespace)],

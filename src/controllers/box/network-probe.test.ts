@@ -11,6 +11,7 @@ import type { Job } from '../../kube/core-types.js';
 import { createLogger } from '../../observability/logger.js';
 import { createBoxController } from './controller.js';
 import type { ProbeSettings } from './probe-job.js';
+import { controllerEvalInformer } from '../../projections/agent-eval.js';
 import { controllerMemoryInformer } from '../../projections/agent-memory.js';
 import { controllerScheduleInformer } from '../../projections/agent-schedule.js';
 import { controllerSkillInformer } from '../../projections/agent-skill.js';
@@ -57,6 +58,7 @@ function setUp(egress: object = {}) {
     agents: api.informer(controllerAgentInformer),
     triggers: api.informer(controllerTriggerInformer),
     schedules: api.informer(controllerScheduleInformer),
+    evals: api.informer(controllerEvalInformer),
     skills: api.informer(controllerSkillInformer),
     memories: api.informer(controllerMemoryInformer),
     runs: api.informer(controllerRunInformer),

@@ -15,6 +15,20 @@ function compressed(message: string) {
   };
 }
 
+test('a run with a model of its own gets that one, and the provider of its agent where it names none', async () => {
+  const fallbackModels = ['claude-sonnet-5'];
+  const world = new GatewayWorld({ agent: { provider: 'anthropic', model: 'claude-haiku-4-5', fallbackModels } });
+  const gateway = world.startGateway();
+  const asked = [{ name: 'claude-opus-5' }, { provider: 'openai' as const, name: 'gpt-5' }];
+  for (const [at, model] of asked.entries()) {
+    const { provider = 'anthropic', name } = model;
+    const reply = await world.claim(gateway, world.addRun(`helper-${at}`, { model }));
+    expect(reply.json).toMatchObject({ model: { provider, model: name } });
+    expect(reply.json).not.toHaveProperty('model.fallbacks');
+    expect(world.run(`helper-${at}`).status).toMatchObject({ provider, model: name });
+  }
+});
+
 test('the claim answers with everything the run needs, writes one status and reads nothing', async () => {
   const world = new GatewayWorld({
     agent: { temperature: 0.2, reasoning: 'low', maxOutputTokens: 4000, stepLimit: 20, handle: 'helpy' },

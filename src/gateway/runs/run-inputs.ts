@@ -104,7 +104,7 @@ export class RunInputs {
     if (agent === undefined || (expected !== undefined && agent.uid !== expected)) {
       throw refuse('AgentDeleted', `Agent ${ref.name} was deleted before the run started.`);
     }
-    return agent;
+    return withModelOf(run, agent);
   }
 
   async #liveAgent(ref: { namespace: string; name: string }): Promise<GatewayAgent | undefined> {
@@ -124,6 +124,14 @@ export class RunInputs {
       throw error;
     }
   }
+}
+
+/** The agent with the model that its run asks for, and no other one: what answers is what is evaluated. */
+function withModelOf({ spec: { model } }: AgentRun, agent: GatewayAgent): GatewayAgent {
+  if (model === undefined) return agent;
+  const { provider = agent.spec.provider, name } = model;
+  const { fallbackModels: _others, ...spec } = agent.spec;
+  return { ...agent, spec: { ...spec, provider, model: name } };
 }
 
 function refuse(reason: RunOutcome['reason'], what: string): RunRefusedError {

@@ -4,14 +4,16 @@
  */
 import { createHash } from 'node:crypto';
 import { gzipSync } from 'node:zlib';
-import { ANNOTATION_REQUESTED_BY, FINALIZER_ROLL_UP, LABEL_AGENT } from '../../api/labels.js';
+import { ANNOTATION_REQUESTED_BY, FINALIZER_ROLL_UP, LABEL_AGENT, LABEL_EVAL } from '../../api/labels.js';
 import { API_VERSION } from '../../api/define-resource.js';
 import { acceptedAt, boxNamespace } from '../../api/names.js';
 import type { AgentRef } from '../../api/names.js';
 import { newRunName } from '../../api/ulid.js';
+import { AgentEvals } from '../../api/v1alpha1/agent-eval.js';
 import { AgentRuns, MAX_INLINE_MESSAGE_BYTES, MAX_MESSAGE_BYTES } from '../../api/v1alpha1/agent-run.js';
 import type { AgentRun } from '../../api/v1alpha1/agent-run.js';
 import { KubeApiError, isAlreadyExists } from '../../kube/errors.js';
+import { controllerReference } from '../../kube/owner-references.js';
 import type { KubeApi } from '../../kube/types.js';
 import { sleep } from '../../runtime/clock.js';
 import type { Clock } from '../../runtime/clock.js';
@@ -49,7 +51,9 @@ export interface StartRunRequest {
   sessionTitle?: string;
   /** The message is for the run of the session that works, if there is one by then. */
   steer?: boolean;
-  /** Prefix of an API key, `trigger`, `schedule` or `run:<name>`. */
+  /** A model instead of the agent's. */
+  model?: AgentRun['spec']['model'];
+  /** Prefix of an API key, `trigger`, `schedule`, `eval` or `run:<name>`. */
   actor: string;
   /** The run whose agent called this one; then `name` is that of the call. */
   parent?: NonNullable<AgentRun['spec']['parent']>;
@@ -161,9 +165,10 @@ function buildRun(deps: StartRunDeps, request: StartRunRequest): AgentRun {
     metadata: {
       namespace,
       name: request.name ?? newRunName(agent.agent, now),
-      labels: { [LABEL_AGENT]: agent.agent },
+      labels: { [LABEL_AGENT]: agent.agent, ...evalLabel(request.trigger) },
       annotations: { [ANNOTATION_REQUESTED_BY]: request.actor },
       finalizers: [FINALIZER_ROLL_UP],
+      ...evalOwner(request.trigger),
     },
     spec: {
       agent: agent.agent,
@@ -176,8 +181,20 @@ function buildRun(deps: StartRunDeps, request: StartRunRequest): AgentRun {
       actor: request.actor,
       ...(request.parent === undefined ? {} : { parent: request.parent }),
       ...(request.steer === true ? { steer: true } : {}),
+      ...(request.model === undefined ? {} : { model: request.model }),
     },
   };
+}
+
+/** So that the runs of an AgentEval can be listed. */
+function evalLabel({ origin, name }: StartRunRequest['trigger']): Record<string, string> {
+  return origin === 'eval' && name !== undefined ? { [LABEL_EVAL]: name } : {};
+}
+
+/** The runs of an AgentEval go with it; their finalizer holds each until it is counted. */
+function evalOwner({ origin, name, uid }: StartRunRequest['trigger']): Pick<AgentRun['metadata'], 'ownerReferences'> {
+  if (origin !== 'eval' || name === undefined || uid === undefined) return {};
+  return { ownerReferences: [controllerReference(AgentEvals, { metadata: { name, uid } })] };
 }
 
 /** Short messages stand in the object as they are; longer ones are compressed, since etcd rewrites them at every status write. */
