@@ -360,6 +360,7 @@ export const AgentRuns = defineResource({
       'createdAt',
       'actor',
       'parent',
+      'steer',
       'model',
       'limits',
     ].map((field) => immutableSpecField(field)),
