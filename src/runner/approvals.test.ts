@@ -24,3 +24,28 @@ test('a family is all of its tools', () => {
     false,
   ]);
 });
+
+describe('where files do not stay', () => {
+  const shell = tools.find(({ name }) => name === 'shell') as EngineTool;
+  const policy = { required: ['shell', 'memory_save'], always: [] };
+  const asked = async (tool: EngineTool, filesStay?: boolean) => {
+    const around = filesStay === undefined ? {} : { filesStay };
+    const { pause } = await gated(tool, policy, around).execute({ command: 'bash x' }, new AbortController().signal);
+    return pause?.text;
+  };
+
+  test('who approves a call of the pod, and who asks for it, knows that files are gone by then', async () => {
+    const gone = 'files that were written before are gone by then.';
+    expect(await asked(shell, false)).toBe(
+      `May I use shell? {"command":"bash x"}\nThe call is made in a new pod, whose workspace is empty: ${gone}`,
+    );
+    expect(gated(shell, policy, { filesStay: false }).description).toContain(gone);
+  });
+
+  test('nothing is said where they stay, where nobody knows, and of tools that need none', async () => {
+    const plain = 'May I use shell? {"command":"bash x"}';
+    expect([await asked(shell, true), await asked(shell)]).toEqual([plain, plain]);
+    const text = await asked({ ...shell, name: 'memory_save', family: 'memory' }, false);
+    expect(text).toBe('May I use memory_save? {"command":"bash x"}');
+  });
+});

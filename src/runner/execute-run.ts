@@ -162,11 +162,11 @@ async function work(claim: ClaimAnswer, { deps, reporter, steering, signal }: Wo
     const begun =
       claim.opening === undefined
         ? { ...claim, opening: [framedMessage(claim, told)] }
-        : { ...claim, note: noteOfRun(told) };
+        : { ...claim, note: noteOfRun({ ...told, lostFiles: surroundings?.filesStay === false }) };
     const opening = await openConversation(begun, { tools: own, hooks, clock: deps.clock, signal });
     const messages = [...claim.history, ...opening];
     const { tools, found } = selectTools(
-      own.map((tool) => gated(tool, claim.abilities?.approvals)),
+      own.map((tool) => gated(tool, claim.abilities?.approvals, surroundings)),
       messages,
     );
     return await deps.engine.run(

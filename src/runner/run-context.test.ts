@@ -62,3 +62,8 @@ test('what a run has not is told in its first message, on one line each', () => 
   expect(noteOfRun({ lacks })).toMatchObject({ text: '', frame: { before: before.trimEnd(), after: '' } });
   expect([noteOfRun({}), framed({ message: 'Hello' }).frame]).toEqual([undefined, undefined]);
 });
+
+test('a run that goes on with a call or an answer is told when files are gone', () => {
+  expect(noteOfRun({ lostFiles: true })?.frame?.before).toContain('files that were written before are gone');
+  expect(noteOfRun({ lostFiles: false })).toBeUndefined();
+});

@@ -17,6 +17,8 @@ export interface RunFacts {
   /** What the run has not, though its agent's settings name it. */
   lacks?: readonly string[];
   budgetLeft?: Surroundings['budgetLeft'];
+  /** It goes on with a conversation in which files were written that are not there any more. */
+  lostFiles?: boolean;
 }
 
 /** The first message of a run, with its frame. `told` is what holds for this run alone. */
@@ -58,8 +60,14 @@ function block(said: readonly string[]): string {
   return `<run_context>\n${said.join('\n\n')}\n</run_context>`;
 }
 
-function aboutRun({ lacks = [], budgetLeft }: RunFacts): string[] {
-  return [...aboutLacks(lacks), ...(budgetLeft === undefined ? [] : aboutBudget(budgetLeft))];
+function aboutRun({ lacks = [], budgetLeft, lostFiles = false }: RunFacts): string[] {
+  return [
+    ...aboutLacks(lacks),
+    ...(budgetLeft === undefined ? [] : aboutBudget(budgetLeft)),
+    ...(lostFiles
+      ? ['The workspace of this run began empty: files that were written before are gone. Write again what you need.']
+      : []),
+  ];
 }
 
 function aboutBudget({ tokens, usd }: NonNullable<Surroundings['budgetLeft']>): string[] {
