@@ -1,7 +1,9 @@
 import { FakeClock } from '../../test/builders/fake-clock.js';
 import { makeClaim } from '../../test/builders/fake-gateway.js';
 import { SUMMARY_HEADING } from './compaction.js';
-import { executeRun } from './execute-run.js';
+import type { ClaimAnswer } from '../protocol/run.js';
+import type { EngineInput } from './engine.js';
+import { executeRun, type ExecuteDeps } from './execute-run.js';
 import { GatewayUnreachable } from './gateway-client.js';
 import { createRunnerLog } from './log.js';
 import { MAX_UNACKED_EVENTS } from './reporter.js';
@@ -95,12 +97,12 @@ test('a run whose reports nobody takes ends all the same, with its termination m
   expect(written.map((text) => JSON.parse(text) as unknown)).toMatchObject([{ reason: 'Completed', output: 'Done.' }]);
 });
 
-test('a run whose tools container is none of ours ends before its first model call, with what to do', async () => {
+/** A run whose engine fails when it is asked, with what the gateway is told at its end. */
+async function endedUnasked(claim: ClaimAnswer, deps: Partial<ExecuteDeps> = {}): Promise<unknown[]> {
   const clock = new FakeClock();
   const outcomes: unknown[] = [];
-  const ended = await executeRun(makeClaim(), {
+  const ended = await executeRun(claim, {
     ...DEPS,
-    offered: 'silent',
     clock,
     log: createRunnerLog('runner', clock, () => undefined),
     gateway: {
@@ -112,9 +114,14 @@ test('a run whose tools container is none of ours ends before its first model ca
       },
     },
     engine: { run: () => Promise.reject(new Error('no model call')) },
+    ...deps,
   });
   expect(ended).toBe('finished');
-  expect(outcomes).toEqual([
+  return outcomes;
+}
+
+test('a run whose tools container is none of ours ends before its first model call, with what to do', async () => {
+  expect(await endedUnasked(makeClaim(), { offered: 'silent' })).toEqual([
     {
       reason: 'RunnerError',
       message: expect.stringContaining('must be made from the image boxwright-tools'),
@@ -124,23 +131,50 @@ test('a run whose tools container is none of ours ends before its first model ca
 });
 
 test('an outputSchema that cannot be used ends the run before its first model call', async () => {
+  expect(await endedUnasked(makeClaim({ outputSchema: '{"if":{}}' }))).toMatchObject([
+    {
+      reason: 'OutputMismatch',
+      message: expect.stringContaining('cannot be used: /if is not supported'),
+      output: null,
+    },
+  ]);
+});
+
+test.each([
+  [false, 'The workspace of this run began empty', 'whose workspace is empty'],
+  [true, undefined, undefined],
+])('where files stay (%s), a run that goes on and its tools say what is gone', async (filesStay, told, warned) => {
   const clock = new FakeClock();
-  const outcomes: unknown[] = [];
-  const ended = await executeRun(makeClaim({ outputSchema: '{"if":{}}' }), {
+  const approvals = { required: ['shell'], always: [] };
+  const abilities = { tools: [], untrusted: false, memories: [], skills: [], approvals };
+  const asked: EngineInput[] = [];
+  const ended = executeRun(makeClaim({ opening: [{ role: 'user', text: 'Approved.' }], abilities }), {
     ...DEPS,
+    surroundings: { egress: 'internet', filesStay },
     clock,
     log: createRunnerLog('runner', clock, () => undefined),
     gateway: {
       ...GATEWAY,
-      events: () => Promise.resolve({ ack: 0, cancel: false, epoch: 1 }),
-      finish: ({ outcome }) => {
-        outcomes.push(outcome);
-        return Promise.resolve({ phase: 'error' as const });
+      events: ({ events }) => Promise.resolve({ ack: events.at(-1)?.seq ?? 0, cancel: false, epoch: 1 }),
+      finish: () => Promise.resolve({ phase: 'done' as const }),
+    },
+    engine: {
+      run: (input) => {
+        asked.push(input);
+        return Promise.resolve({ reason: 'Completed', message: '', output: 'Done.', steps: 1 });
       },
     },
-    engine: { run: () => Promise.reject(new Error('no model call')) },
   });
-  expect(ended).toBe('finished');
-  expect(outcomes).toMatchObject([{ reason: 'OutputMismatch', output: null }]);
-  expect(outcomes).toMatchObject([{ message: expect.stringContaining('cannot be used: /if is not supported') }]);
+  await clock.advance(60_000);
+  expect(await ended).toBe('finished');
+  const said = JSON.stringify(asked[0]?.messages);
+  const shell = asked[0]?.tools.find(({ name }) => name === 'shell')?.description;
+  expect(shell).toContain('A person must approve the call first');
+  if (told === undefined || warned === undefined) {
+    expect(said).not.toContain('began empty');
+    expect(shell).not.toContain('workspace is empty');
+  } else {
+    expect(said).toContain(told);
+    expect(shell).toContain(warned);
+  }
 });
