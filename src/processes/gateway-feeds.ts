@@ -26,6 +26,16 @@ export interface GatewayFeedsOptions {
   log: Pick<Logger, 'debug'>;
 }
 
+/** Registers the metrics of feeds. */
+export function createFeedMetrics(registry: Registry): Counter<'result'> {
+  return new Counter({
+    name: 'boxwright_feed_reads_total',
+    help: 'Questions to gateway pods what a working run does now.',
+    labelNames: ['result'],
+    registers: [registry],
+  });
+}
+
 export class GatewayFeeds implements LiveFeeds {
   readonly #options: GatewayFeedsOptions;
   readonly #reads: Counter<'result'>;
@@ -34,12 +44,7 @@ export class GatewayFeeds implements LiveFeeds {
 
   constructor(options: GatewayFeedsOptions) {
     this.#options = options;
-    this.#reads = new Counter({
-      name: 'boxwright_feed_reads_total',
-      help: 'Questions to gateway pods what a working run does now.',
-      labelNames: ['result'],
-      registers: [options.registry],
-    });
+    this.#reads = createFeedMetrics(options.registry);
   }
 
   async read(run: LiveRunRef): Promise<FeedAnswer | undefined> {

@@ -5,6 +5,7 @@ import { createRunMetrics } from '../../src/controllers/agent-run/metrics.js';
 import { createScheduleMetrics } from '../../src/controllers/agent-schedule/metrics.js';
 import { createRetentionMetrics } from '../../src/controllers/retention/metrics.js';
 import { createGatewayMetrics } from '../../src/gateway/metrics.js';
+import { createFeedMetrics } from '../../src/processes/gateway-feeds.js';
 import { createToolMetrics } from '../../src/mcp/metrics.js';
 import {
   createArchiveMetrics,
@@ -50,6 +51,7 @@ function exported(): Promise<{ name: string; labels: string[] }[]> {
   createRetentionMetrics(registry);
   createScheduleMetrics(registry);
   createToolMetrics(registry);
+  createFeedMetrics(registry);
   createBacklogMetrics(registry);
   createGatewayMetrics(registry).trackServed(() => 0);
   trackReadiness(registry, () => true);
