@@ -75,15 +75,21 @@ describe('MCP servers in runs', () => {
     headers: [{ name: 'Authorization', value: 'Bearer ${BOXWRIGHT_KEY}' }],
   });
 
-  test('an agent that is given the account endpoint works with it', async () => {
+  test('an agent that is given the account endpoint finds its tools by a search, and works with them', async () => {
     await secret('manager', { BOXWRIGHT_KEY: tenant.apiKey }, { 'boxwright.dev/hosts': api });
     await tenant.agent('manager', { mcpServers: [account()] });
 
-    const run = await send('manager', '/tool account__list_agents {}\n/say Done.');
+    const run = await send(
+      'manager',
+      '/tool search_tools {"query":"list agents"}\n/tool account__list_agents {}\n/say Done.',
+    );
 
     expect(run).toMatchObject({ status: 'done', output: 'Done.' });
-    expect(run.toolCalls?.map(({ tool, isError }) => [tool, isError])).toEqual([['account__list_agents', false]]);
-    expect(run.toolCalls?.[0]?.result).toContain(`"id":"${tenant.agentId('manager')}"`);
+    expect(run.toolCalls?.map(({ tool, isError }) => [tool, isError])).toEqual([
+      ['search_tools', false],
+      ['account__list_agents', false],
+    ]);
+    expect(run.toolCalls?.[1]?.result).toContain(`"id":"${tenant.agentId('manager')}"`);
     expect(JSON.stringify(run)).not.toContain(tenant.apiKey);
   });
 
@@ -91,8 +97,14 @@ describe('MCP servers in runs', () => {
     await secret('careful', { BOXWRIGHT_KEY: tenant.apiKey }, { 'boxwright.dev/hosts': api });
     await tenant.agent('careful', { mcpServers: [account()], approvals: ['account'] });
 
-    const asked = await send('careful', '/tool account__list_spaces {}\n/say Done.');
-    expect(asked).toMatchObject({ output: expect.stringContaining('May I use account__list_spaces?'), toolCalls: [] });
+    const asked = await send(
+      'careful',
+      '/tool search_tools {"query":"account__list_spaces"}\n/tool account__list_spaces {}\n/say Done.',
+    );
+    expect(asked).toMatchObject({
+      output: expect.stringContaining('May I use account__list_spaces?'),
+      toolCalls: [{ tool: 'search_tools', isError: false }],
+    });
     const approved = await send('careful', 'approve', asked.sessionId);
 
     expect(approved).toMatchObject({ status: 'done', output: 'Done.' });

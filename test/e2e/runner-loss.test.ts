@@ -101,8 +101,8 @@ describe('a runner that is lost', () => {
   });
 
   test('an answer that its memory cannot hold: OOMKilled, with the field to raise', async () => {
-    // Just below what the gateway passes: its bytes alone, received and put together, are more than is left.
-    await vendors.script('too-much', { text: '€', times: 5 * 1024 * 1024 });
+    // Just below the 4 Mi characters that the gateway passes: its 12 MiB, received and put together, are more than is left.
+    await vendors.script('too-much', { text: '€', times: 4 * 1024 * 1024 - 1024 });
     await createRun(small, 'worker', 'Go. [case:too-much]', 'too-much');
 
     const over = await ended(small, 'too-much');
