@@ -165,15 +165,15 @@ describe('tokens of runs', () => {
     expect(again.json).toEqual(first.json);
     expect(again.json).toMatchObject({ epoch, run: { name: 'victim' } });
 
-    // The runner has told what it was asked, and says nothing more until its tool call ends.
+    // The runner has told what it was asked and which call it makes, and says nothing more until its tool call ends.
     await eventually('the runner has reported', async () => {
       const { json } = await link.post(path('events'), token, heartbeat(victim));
-      return json['ack'] === 1;
+      return json['ack'] === 2;
     });
-    const report = { epoch, events: [toolEvent(2)] };
-    expect(await link.post(path('events'), token, report)).toMatchObject({ status: 200, json: { ack: 2 } });
-    expect(await link.post(path('events'), token, report)).toMatchObject({ status: 200, json: { ack: 2 } });
-    const other = { epoch, events: [{ ...toolEvent(2), tool: 'something_else' }] };
+    const report = { epoch, events: [toolEvent(3)] };
+    expect(await link.post(path('events'), token, report)).toMatchObject({ status: 200, json: { ack: 3 } });
+    expect(await link.post(path('events'), token, report)).toMatchObject({ status: 200, json: { ack: 3 } });
+    const other = { epoch, events: [{ ...toolEvent(3), tool: 'something_else' }] };
     expect((await link.post(path('events'), token, other)).status).toBe(409);
 
     const outcome = { reason: 'Completed', message: '', output: 'Said once.' };
@@ -182,7 +182,7 @@ describe('tokens of runs', () => {
     expect(await link.post(path('finish'), token, finish)).toMatchObject({ status: 200, json: { phase: 'done' } });
     const forged = { ...finish, outcome: { ...outcome, reason: 'ModelError', output: 'Said twice.' } };
     expect(await link.post(path('finish'), token, forged)).toMatchObject({ status: 200, json: { phase: 'done' } });
-    expect((await link.post(path('events'), token, { epoch, events: [toolEvent(3)] })).status).toBe(410);
+    expect((await link.post(path('events'), token, { epoch, events: [toolEvent(4)] })).status).toBe(410);
     expect((await link.post('/gateway/boxwright/v1/chat/completions', token, CHAT)).status).toBe(410);
 
     const run = await ended(tenant, 'victim');
