@@ -93,10 +93,11 @@ function judged(result: EvalResult, run: AgentRun): EvalResult {
   const seen = { ...withCostOf(result, run), verdict: shownText(text) };
   const bad = badEnd(run);
   if (bad !== undefined) return failed(seen, [failure('its judge', bad.seen)]);
-  const verdict = verdictOf(text);
+  // What it asks a person is no verdict, whatever the first word is.
+  const verdict = run.status?.pending === undefined ? verdictOf(text) : undefined;
   if (verdict === 'pass') return { ...seen, phase: 'passed' };
   const expected = verdict === 'fail' ? 'judge: PASS' : 'judge: PASS or FAIL as the first word';
-  return failed(seen, [failure(expected, text)]);
+  return failed(seen, [failure(expected, text === '' ? 'an empty message' : text)]);
 }
 
 function badEnd({ metadata, status }: AgentRun): EvalFailure | undefined {

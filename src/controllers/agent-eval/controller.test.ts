@@ -246,6 +246,7 @@ describe('a judge', () => {
     ['PASS, it is.', 'passed', undefined],
     ['FAIL: it is rude.', 'failed', { assertion: 'judge: PASS', seen: 'FAIL: it is rude.' }],
     ['Hm.', 'failed', { assertion: 'judge: PASS or FAIL as the first word', seen: 'Hm.' }],
+    ['', 'failed', { assertion: 'judge: PASS or FAIL as the first word', seen: 'an empty message' }],
   ])('that answers %j means %s', async (answer, phase, failure) => {
     const { begin, runs, run, end, reconcile, status } = setUp({ cases: [judged] });
     await begin();
@@ -255,11 +256,28 @@ describe('a judge', () => {
     expect(status().results?.[0]).toMatchObject({ phase: 'judging', costUsd: '0.010000' });
     expect(run(judgeRun).spec).toMatchObject({ agent: 'judge', model: { name: 'large' }, actor: 'eval' });
     expect(run(judgeRun).spec.message).toContain('It is polite.');
-    expect(run(judgeRun).spec.message).toContain('<agent_message>\nHello!\n</agent_message>');
+    expect(run(judgeRun).spec.message).toContain('<agent_message is="answer">\nHello!\n</agent_message>');
     await end(judgeRun ?? '', { output: answer });
     await reconcile();
     expect(status().results?.[0]).toMatchObject({ phase, verdict: answer, costUsd: '0.020000', steps: 2 });
     expect(status().results?.[0]?.failures?.[0]).toEqual(failure);
+  });
+
+  it('that asks a person, or ends badly, has judged nothing; what it cost counts', async () => {
+    const ends = [
+      { output: 'PASS, or what do you say?', pending: { kind: 'question' as const, text: 'PASS?', callId: 'c' } },
+      { phase: 'error' as const, reason: 'EmptyAnswer', output: 'PASS' },
+    ];
+    for (const ended of ends) {
+      const { begin, runs, end, reconcile, status } = setUp({ cases: [judged] });
+      await begin();
+      await end(runs()[0] ?? '', { output: 'Hello!' });
+      await reconcile();
+      await end(status().results?.[0]?.judgeRun ?? '', ended);
+      await reconcile();
+      expect(status().results?.[0]).toMatchObject({ phase: 'failed', costUsd: '0.020000' });
+      expect(status().results?.[0]?.failures).toHaveLength(1);
+    }
   });
 
   it('is not asked when an assertion failed', async () => {
