@@ -1,4 +1,11 @@
-import { PLACING_BY_WEIGHT, admit, goesBehind, isBehindNewPods, waitReason } from './limits-and-fairness.js';
+import {
+  MOST_TURNS_OWED,
+  PLACING_BY_WEIGHT,
+  admit,
+  goesBehind,
+  isBehindNewPods,
+  waitReason,
+} from './limits-and-fairness.js';
 import type { AdmissionInput, AgentQueue, BoxQueue, WaitingRun } from './limits-and-fairness.js';
 
 /** `box/agent/name@time~session`, the session is the run's own when absent. */
@@ -195,6 +202,60 @@ describe('admission', () => {
     expect(paid.admitted.map(({ key }) => key)).toEqual(['bw-a/a0']);
     expect(next(paid.turn).admitted.map(({ key }) => key)).toEqual(['bw-b/b0']);
     expect(admitted(boxes, { running: 10, maxRunning: 10, reserved: 1 })).toEqual([]);
+  });
+
+  describe('of Boxes in which nothing works', () => {
+    const boxes = [
+      box('a', [agent('x', ['a/x/a0@0'])], { running: 9 }),
+      box('b', [agent('x', ['b/x/b0@0'])], { weight: 2 }),
+      box('c', [agent('x', ['c/x/c0@0'])]),
+    ];
+    const next = (owed: ReadonlyMap<string, number>, running = 9) =>
+      admit({
+        running,
+        maxRunning: 10,
+        reserved: 1,
+        boxes,
+        busySessions: new Set(),
+        turn: { box: 'a', credit: 0, owed },
+      }).admitted.map(({ key }) => key);
+
+    it('the one that owes the fewest turns gets the reserved place', () => {
+      expect(next(new Map())).toEqual(['bw-b/b0']);
+      expect(next(new Map([['b', 1]]))).toEqual(['bw-c/c0']);
+      expect(
+        next(
+          new Map([
+            ['b', 1],
+            ['c', 1],
+          ]),
+        ),
+      ).toEqual(['bw-b/b0']);
+    });
+
+    it('one that owes as many turns as it may waits for one', () => {
+      const owed = (turns: number) =>
+        new Map([
+          ['b', 2 * turns],
+          ['c', turns],
+        ]);
+      expect(next(owed(MOST_TURNS_OWED))).toEqual([]);
+      expect(next(owed(MOST_TURNS_OWED), 8)).toEqual(['bw-a/a0', 'bw-b/b0']);
+      expect(next(owed(MOST_TURNS_OWED - 1))).toEqual(['bw-b/b0']);
+    });
+  });
+
+  it('keeps a debt that pods without a node come across', () => {
+    const queue = (name: string) =>
+      agent(
+        'x',
+        [0, 1, 2].map((i) => `${name}/x/${name}${i}@${i}`),
+      );
+    const boxes = [box('a', [queue('a')], { placing: PLACING_BY_WEIGHT, running: 5 }), box('b', [queue('b')])];
+    const turn = { box: 'a', credit: 1, owed: new Map([['a', 3]]) };
+    const result = admit({ running: 5, maxRunning: 6, reserved: 0, boxes, busySessions: new Set(), turn });
+    expect(result.admitted.map(({ key }) => key)).toEqual(['bw-b/b0']);
+    expect(result.turn?.owed).toEqual(new Map([['a', 2]]));
   });
 
   it('starts nothing behind a gate', () => {

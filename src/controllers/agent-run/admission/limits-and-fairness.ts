@@ -88,6 +88,11 @@ export interface AdmissionResult {
  * behind all of them when the cluster is full. Enough to keep the Job controller and the scheduler busy while there is room.
  */
 export const PLACING_BY_WEIGHT = 5;
+/**
+ * How many turns a Box may owe for reserved places. Without a limit, one with so little weight that its share is below one place
+ * would always have one, and more than its share for ever.
+ */
+export const MOST_TURNS_OWED = 10;
 
 /** Gives out the free places. */
 export function admit(input: AdmissionInput): AdmissionResult {
@@ -99,6 +104,8 @@ class Round {
   readonly #admitted: WaitingRun[] = [];
   readonly #sessions = new Set<string>();
   readonly #owed: Map<string, number>;
+  /** Boxes whose turn came when no place for everybody was left. */
+  readonly #late: BoxCursor[] = [];
   #turn: Turn | undefined;
 
   constructor(input: AdmissionInput) {
@@ -113,6 +120,8 @@ class Round {
     const isBusy = (session: string) => this.#sessions.has(session) || busySessions.has(session);
     let ring = roundFrom(boxes, turn).map((box) => new BoxCursor(box, isBusy));
     while (ring.length > 0) ring = ring.filter((cursor) => this.#serve(cursor));
+    // Who has had least of the reserved places comes first, whatever its name.
+    for (const cursor of this.#late.sort((a, b) => this.#turnsOwed(a) - this.#turnsOwed(b))) this.#serveFirst(cursor);
     const next = this.#turn;
     return { admitted: this.#admitted, turn: next === undefined ? undefined : { ...next, owed: this.#owed } };
   }
@@ -120,7 +129,7 @@ class Round {
   /** Whether the Box took all that its turn allowed. */
   #serve(cursor: BoxCursor): boolean {
     if (!this.#hasPlace()) {
-      this.#serveFirst(cursor);
+      this.#late.push(cursor);
       return false;
     }
     const { name } = cursor;
@@ -130,7 +139,7 @@ class Round {
       if (!this.#take(cursor)) {
         if (this.#turn?.box === name) this.#turn = { box: name, credit: 0 };
         // Pods that have no node yet cost it no more than a moment, and not its turn.
-        if (cursor.isPlacing) this.#owed.set(name, -Math.min(credit, cursor.weight));
+        if (cursor.isPlacing) this.#owed.set(name, Math.max((this.#owed.get(name) ?? 0) - credit, -cursor.weight));
         else this.#owed.delete(name);
         return false;
       }
@@ -142,9 +151,14 @@ class Round {
   /** A reserved place, which the Box pays for in its next turn. */
   #serveFirst(cursor: BoxCursor): void {
     const { running, maxRunning } = this.#input;
-    if (cursor.works || running + this.#admitted.length >= maxRunning || !this.#take(cursor)) return;
+    if (cursor.works || this.#turnsOwed(cursor) >= MOST_TURNS_OWED) return;
+    if (running + this.#admitted.length >= maxRunning || !this.#take(cursor)) return;
     this.#owed.set(cursor.name, (this.#owed.get(cursor.name) ?? 0) + 1);
     this.#turn ??= { box: cursor.name, credit: 0 };
+  }
+
+  #turnsOwed({ name, weight }: BoxCursor): number {
+    return (this.#owed.get(name) ?? 0) / weight;
   }
 
   /** Begins a turn: the places that it has after what the Box owes. */

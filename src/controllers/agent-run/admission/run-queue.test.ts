@@ -1,4 +1,4 @@
-import * as fc from 'fast-check';
+import * as fc from '../../../../test/builders/properties.js';
 import { FakeClock } from '../../../../test/builders/fake-clock.js';
 import type { Gate } from './limits-and-fairness.js';
 import { BOX_PAUSE_MS, RunQueue } from './run-queue.js';
