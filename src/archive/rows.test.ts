@@ -1,4 +1,4 @@
-import * as fc from 'fast-check';
+import * as fc from '../../test/builders/properties.js';
 import { makeEntry, makeFinishedRun } from '../../test/builders/archive-entries.js';
 import type { RunParts } from '../../test/builders/archive-entries.js';
 import { parseHead, parseRun, toRow } from './rows.js';

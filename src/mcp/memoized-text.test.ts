@@ -1,4 +1,4 @@
-import * as fc from 'fast-check';
+import * as fc from '../../test/builders/properties.js';
 import { bytesOf, hasFrozenList, memoizedJson } from './memoized-text.js';
 import type { Piece } from './memoized-text.js';
 

@@ -1,4 +1,4 @@
-import { assert, ipV4, property } from 'fast-check';
+import { assert, ipV4, property } from '../../test/builders/properties.js';
 import { operatorAddresses, publicAddresses, SPECIAL_IPV4 } from './public-address.js';
 
 const isPublic = publicAddresses();

@@ -1,4 +1,4 @@
-import { assert, constantFrom, oneof, property, string, stringMatching } from 'fast-check';
+import { assert, constantFrom, oneof, property, string, stringMatching } from '../../test/builders/properties.js';
 import { MCP_SERVER, mcpToolName } from './mcp.js';
 
 test.each([

@@ -1,5 +1,5 @@
 import type { ModelMessage } from 'ai';
-import * as fc from 'fast-check';
+import * as fc from '../../test/builders/properties.js';
 import { TranscriptMessage } from '../protocol/run.js';
 import { messagesOfStep, toModelMessages } from './conversation.js';
 

@@ -1,4 +1,4 @@
-import * as fc from 'fast-check';
+import * as fc from '../../test/builders/properties.js';
 import { TerminationMessage } from '../protocol/run.js';
 import { renderTermination } from './termination.js';
 

@@ -1,4 +1,4 @@
-import * as fc from 'fast-check';
+import * as fc from '../../test/builders/properties.js';
 import { cutJson, jsonPreview } from './cut-json.js';
 
 describe('cutJson', () => {

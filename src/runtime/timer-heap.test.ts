@@ -1,4 +1,4 @@
-import { array, assert, asyncProperty, integer } from 'fast-check';
+import { array, assert, asyncProperty, integer } from '../../test/builders/properties.js';
 import { FakeClock } from '../../test/builders/fake-clock.js';
 import { TimerHeap } from './timer-heap.js';
 

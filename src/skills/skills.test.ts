@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import * as fc from 'fast-check';
+import * as fc from '../../test/builders/properties.js';
 import { packedFiles } from '../../test/builders/skill-files.js';
 import { turnsDuring } from '../../test/builders/turns.js';
 import {

@@ -1,4 +1,4 @@
-import * as fc from 'fast-check';
+import * as fc from '../../test/builders/properties.js';
 import { secretIn } from './secret-text.js';
 
 const KEY = 'A1b2C3d4E5f6G7h8I9j0';

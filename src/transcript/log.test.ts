@@ -1,5 +1,5 @@
 import { createCipheriv, createHash } from 'node:crypto';
-import * as fc from 'fast-check';
+import * as fc from '../../test/builders/properties.js';
 import { AgentRunChunks, AgentRunChunkSpec } from '../api/v1alpha1/agent-run-chunk.js';
 import type { RunEvent } from '../protocol/run.js';
 import { RecordingApi, apiError } from '../../test/builders/recording-api.js';

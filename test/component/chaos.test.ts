@@ -1,5 +1,5 @@
 /** The pure parts of `make chaos`: when faults come, what is counted, and what breaks a promise. */
-import * as fc from 'fast-check';
+import * as fc from '../builders/properties.js';
 import { randomUUID } from 'node:crypto';
 import { marksIn, parseRuns, runScript } from '../chaos/cluster.js';
 import { MarkServer, isOwnAddress, marksByRun } from '../chaos/marks.js';

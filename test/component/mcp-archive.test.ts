@@ -1,5 +1,5 @@
 /** The tools that read runs, with an archive behind the cluster: the same answers before and after the object is gone. */
-import * as fc from 'fast-check';
+import * as fc from '../builders/properties.js';
 import { AgentRuns } from '../../src/api/v1alpha1/agent-run.js';
 import type { AgentRun } from '../../src/api/v1alpha1/agent-run.js';
 import { AgentRunChunks } from '../../src/api/v1alpha1/agent-run-chunk.js';

@@ -1,5 +1,5 @@
 /** Whatever the arguments: a readable tool result, never a fault of ours, and a call that failed has written nothing. */
-import * as fc from 'fast-check';
+import * as fc from '../builders/properties.js';
 import { TOOLS } from '../../src/mcp/registry.js';
 import { McpHarness } from '../builders/mcp-harness.js';
 

@@ -2,7 +2,7 @@
  * All agents or none (reference docs of install_template), whenever the API pod dies: after any write, and whatever the
  * controller does in between. Nothing of an install can be seen before all of it can.
  */
-import * as fc from 'fast-check';
+import * as fc from '../builders/properties.js';
 import { INSTALL_DEADLINE_MS } from '../../src/api/installing.js';
 import type { KubeApi } from '../../src/kube/types.js';
 import { boundStartRun } from '../../src/mcp/tool-services.js';

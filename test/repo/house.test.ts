@@ -53,6 +53,13 @@ describe('the repository', () => {
     expect(importers.filter((path) => !path.startsWith('src/kube/'))).toEqual([]);
   });
 
+  test('property tests have one seed: nothing imports fast-check but the builder that sets it', () => {
+    const unseeded = sources.filter((path) =>
+      /^(import|export|\}).* from 'fast-check'/m.test(readFileSync(path, 'utf8')),
+    );
+    expect(unseeded).toEqual(['test/builders/properties.ts']);
+  });
+
   // The idle bound of a socket is the operating system's business, not a timer of ours.
   test('the clock is injected: nothing but the clock reads the time or sets a timer', () => {
     const timed = sources.filter(

@@ -1,4 +1,4 @@
-import * as fc from 'fast-check';
+import * as fc from '../../../test/builders/properties.js';
 import { uncountedInstall } from '../../api/install-count.js';
 import { AgentTemplates, MAX_COUNTING } from '../../api/v1alpha1/agent-template.js';
 import { Agents } from '../../api/v1alpha1/agent.js';

@@ -1,4 +1,4 @@
-import { assert, boolean, integer, property, record, uniqueArray } from 'fast-check';
+import { assert, boolean, integer, property, record, uniqueArray } from '../../../test/builders/properties.js';
 import { assignSlots, resolveHandles, standings } from './standing.js';
 import type { AgentEntry } from './standing.js';
 

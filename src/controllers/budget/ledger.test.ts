@@ -1,6 +1,6 @@
 /** Budgets under every order of events that lagging caches can bring: what is granted never exceeds what there is. */
 import { recordingLog } from '../../../test/builders/log.js';
-import { array, assert, constantFrom, nat, property, record } from 'fast-check';
+import { array, assert, constantFrom, nat, property, record } from '../../../test/builders/properties.js';
 import { addToPeriods, amountOf, parseGrant, renderGrant, type Grant } from '../../run/usage/budget.js';
 import { FINALIZER_ROLL_UP } from '../../api/labels.js';
 import { callersOf } from '../../api/names.js';

@@ -1,4 +1,4 @@
-import * as fc from 'fast-check';
+import * as fc from '../../../test/builders/properties.js';
 import { HELD_MS, planRetention } from './plan.js';
 import type { FinishedRun, RetentionLimits } from './plan.js';
 

@@ -4,7 +4,7 @@
  */
 import { recordingLog } from '../../../test/builders/log.js';
 import { jest } from '@jest/globals';
-import * as fc from 'fast-check';
+import * as fc from '../../../test/builders/properties.js';
 import { AgentRuns } from '../../api/v1alpha1/agent-run.js';
 import type { AgentRun } from '../../api/v1alpha1/agent-run.js';
 import { AgentTriggers } from '../../api/v1alpha1/agent-trigger.js';

@@ -1,4 +1,4 @@
-import * as fc from 'fast-check';
+import * as fc from '../../../test/builders/properties.js';
 import type { TranscriptMessage } from '../../protocol/run.js';
 import { clearResults, fitHistory, sizeOf } from './fit.js';
 

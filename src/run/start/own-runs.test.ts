@@ -1,4 +1,4 @@
-import * as fc from 'fast-check';
+import * as fc from '../../../test/builders/properties.js';
 import { FakeClock } from '../../../test/builders/fake-clock.js';
 import { exceededBacklog } from './backlog-budget.js';
 import { countLiveRuns } from './backlog.js';

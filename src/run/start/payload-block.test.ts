@@ -1,4 +1,4 @@
-import * as fc from 'fast-check';
+import * as fc from '../../../test/builders/properties.js';
 import { MAX_SHOWN_BYTES, renderPayloadBlock, shownMediaType } from './payload-block.js';
 
 const RECEIVED = Date.parse('2026-03-04T05:06:07.089Z');

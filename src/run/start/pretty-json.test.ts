@@ -1,4 +1,4 @@
-import * as fc from 'fast-check';
+import * as fc from '../../../test/builders/properties.js';
 import { MAX_JSON_DEPTH, prettyJson } from './pretty-json.js';
 
 const LIMIT = 65_536;

@@ -1,4 +1,4 @@
-import * as fc from 'fast-check';
+import * as fc from '../../../test/builders/properties.js';
 import { RunBudget, RunUsage, OpenCall } from '../../api/v1alpha1/agent-run.js';
 import { FoldedTotals } from '../../api/v1alpha1/common.js';
 import { amountOf, addToPeriods } from './budget.js';

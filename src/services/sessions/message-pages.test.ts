@@ -1,4 +1,4 @@
-import * as fc from 'fast-check';
+import * as fc from '../../../test/builders/properties.js';
 import { readPage } from './message-pages.js';
 import type { PageQuery } from './message-pages.js';
 
