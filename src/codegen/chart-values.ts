@@ -3,12 +3,45 @@ import { z } from 'zod';
 import { SearchEngineName } from '../api/v1alpha1/box.js';
 import { Provider } from '../api/v1alpha1/common.js';
 
+/** A range of IPv4 or IPv6 addresses. */
+const CIDR =
+  /^(((25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])\.){3}(25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])\/(3[0-2]|[12]?[0-9])|[0-9a-fA-F]{0,4}(:[0-9a-fA-F]{0,4}){2,7}\/(12[0-8]|1[01][0-9]|[1-9]?[0-9]))$/;
+/** What a user name of Kubernetes consists of: nothing that would end a text in a rule of admission. */
+const USER_NAME = /^[A-Za-z0-9][A-Za-z0-9:._@/+-]{0,252}$/;
 const Quantity = z.union([z.string(), z.number()]);
 const Resources = z.strictObject({
   requests: z.record(z.string(), Quantity).optional(),
   limits: z.record(z.string(), Quantity).optional(),
 });
-const replicas = z.int().min(1).max(50).describe('Pods of this process.');
+const Texts = z.record(z.string(), z.string());
+const objects = z.array(z.looseObject({}));
+
+/** What each Deployment of the control plane has. */
+const Process = {
+  replicas: z.int().min(1).max(50).describe('Pods of this process.'),
+  resources: Resources,
+  nodeSelector: Texts.describe('Labels of the nodes on which its pods run.'),
+  tolerations: objects.describe('Taints of nodes that its pods tolerate.'),
+  affinity: z.looseObject({}).describe('Affinity of its pods.'),
+  topologySpreadConstraints: objects.describe('How its pods are spread; over nodes, softly, when empty.'),
+  priorityClassName: z.string().max(253).describe('PriorityClass of its pods.'),
+  podAnnotations: Texts.describe('Further annotations of its pods.'),
+  podLabels: Texts.describe('Further labels of its pods.'),
+  serviceAccount: z.strictObject({ annotations: Texts.describe('Annotations of its service account.') }),
+  extraEnv: objects.describe('Further environment of its container.'),
+  extraVolumes: objects.describe('Further volumes of its pods.'),
+  extraVolumeMounts: objects.describe('Further mounts of its container.'),
+};
+
+/** For the processes that share their work among all pods. */
+const Autoscaling = z
+  .strictObject({
+    enabled: z.boolean(),
+    minReplicas: z.int().min(1).max(50),
+    maxReplicas: z.int().min(1).max(50),
+    targetCPUUtilizationPercentage: z.int().min(1).max(100),
+  })
+  .describe('A HorizontalPodAutoscaler by CPU, in the place of replicas.');
 
 export const ChartValues = z.strictObject({
   publicUrl: z
@@ -26,9 +59,11 @@ export const ChartValues = z.strictObject({
   }),
   logLevel: z.enum(['error', 'warn', 'info', 'debug']),
   api: z.strictObject({
-    replicas,
-    resources: Resources,
+    ...Process,
+    autoscaling: Autoscaling,
     service: z.strictObject({
+      annotations: Texts,
+      loadBalancerClass: z.string().max(253).describe('Only for type LoadBalancer.'),
       type: z.enum(['ClusterIP', 'NodePort', 'LoadBalancer']),
       port: z.int().min(1).max(65_535),
       nodePort: z.int().min(0).max(65_535),
@@ -39,9 +74,7 @@ export const ChartValues = z.strictObject({
     allowedHosts: z
       .array(z.string().regex(/^[A-Za-z0-9_]([A-Za-z0-9._-]{0,251}[A-Za-z0-9])?$/))
       .describe('Further host names by which the MCP endpoint may be called.'),
-    trustedProxies: z
-      .array(z.string().regex(/^[0-9a-fA-F.:]+\/\d{1,3}$/))
-      .describe('Ranges of proxies whose X-Forwarded-For is believed.'),
+    trustedProxies: z.array(z.string().regex(CIDR)).describe('Ranges of proxies whose X-Forwarded-For is believed.'),
     ingress: z.strictObject({
       enabled: z.boolean(),
       className: z.string(),
@@ -51,8 +84,8 @@ export const ChartValues = z.strictObject({
     }),
   }),
   gateway: z.strictObject({
-    replicas,
-    resources: Resources,
+    ...Process,
+    autoscaling: Autoscaling,
     modelCredentialsSecret: z.string().describe('Secret of the release namespace with the keys of model providers.'),
     modelBaseUrls: z
       .partialRecord(Provider.exclude(['boxwright']), z.string().regex(/^https?:\/\/[^\s?#@]+$/))
@@ -69,8 +102,7 @@ export const ChartValues = z.strictObject({
     modelPricesConfigMap: z.string().min(1).describe('ConfigMap of the release namespace with prices of models.'),
   }),
   controller: z.strictObject({
-    replicas,
-    resources: Resources,
+    ...Process,
     maxRunning: z.int().min(1).describe('Runs of the installation that may work at once.'),
     retention: z.strictObject({
       runsPerAgent: z.int().min(1).describe('Finished runs of an agent that are kept for maxAgeHours.'),
@@ -107,7 +139,7 @@ export const ChartValues = z.strictObject({
       queuedHours: z.number().positive().describe('Alert when a run waits for longer.'),
     }),
   }),
-  clusterCidrs: z.array(z.string()).describe('Ranges of the cluster that runs must never reach.'),
+  clusterCidrs: z.array(z.string().regex(CIDR)).describe('Ranges of the cluster that runs must never reach.'),
   networkPolicy: z.strictObject({
     enabled: z.boolean().describe('Makes NetworkPolicies around the pods of the control plane.'),
     metricsNamespaces: z
@@ -122,9 +154,9 @@ export const ChartValues = z.strictObject({
       .describe('Rules of NetworkPolicy for what each process may connect to; open when empty.'),
   }),
   admission: z.strictObject({
-    podCreators: z.array(z.string()).min(1).describe('User names that create the pods of Jobs.'),
+    podCreators: z.array(z.string().regex(USER_NAME)).min(1).describe('User names that create the pods of Jobs.'),
     systemUserPrefixes: z
-      .array(z.string())
+      .array(z.string().regex(USER_NAME))
       .min(1)
       .describe('User names of built-in controllers, or prefixes that end with a colon.'),
   }),
@@ -132,7 +164,37 @@ export const ChartValues = z.strictObject({
   global: z.looseObject({}).optional().describe('Set by parent charts.'),
 });
 
-/** The JSON Schema that Helm checks. */
+/**
+ * The JSON Schema that Helm checks. No value has to be there: `helm upgrade --reuse-values` brings those of an older chart
+ * alone, and the templates fill in what it did not know.
+ */
 export function chartValuesSchema(): object {
-  return z.toJSONSchema(ChartValues, { target: 'draft-7', io: 'input', reused: 'inline' });
+  return z.toJSONSchema(ChartValues, {
+    target: 'draft-7',
+    io: 'input',
+    reused: 'inline',
+    override: ({ jsonSchema }) => void delete jsonSchema.required,
+  });
+}
+
+/** One value with its place. */
+interface DefaultValue {
+  path: string[];
+  value: unknown;
+}
+
+/**
+ * Every value of charts/boxwright/values.yaml with its path, for the templates. Maps that users fill, such as annotations, are
+ * one value: an entry that somebody took out does not come back.
+ */
+export function chartDefaults(values: unknown): DefaultValue[] {
+  return leaves(ChartValues, values, []);
+}
+
+function leaves(schema: z.ZodType, value: unknown, path: string[]): DefaultValue[] {
+  const isTree = schema instanceof z.ZodObject && schema !== Resources && schema.def.catchall instanceof z.ZodNever;
+  if (!isTree) return [{ path, value }];
+  return Object.entries(value as object).flatMap(([key, child]) =>
+    leaves(schema.shape[key] as z.ZodType, child, [...path, key]),
+  );
 }

@@ -1,10 +1,11 @@
-/** Path -> content of every generated file. Pure, so that a test can compare it with what is committed. */
-import { stringify } from 'yaml';
+/** Path -> content of every generated file. Nothing is written, so that a test can compare it with what is committed. */
+import { readFileSync } from 'node:fs';
+import { parse, stringify } from 'yaml';
 import { toCustomResourceDefinition } from '../api/crd.js';
 import { ALL_KINDS } from '../api/v1alpha1/index.js';
 import { renderToolsDoc } from '../mcp/docs.js';
 import { TOOLS } from '../mcp/registry.js';
-import { chartValuesSchema } from './chart-values.js';
+import { chartDefaults, chartValuesSchema } from './chart-values.js';
 import { reasonsDoc } from './reasons-doc.js';
 import { resourcesDoc } from './resources-doc.js';
 import { settingsDoc } from './settings-doc.js';
@@ -22,6 +23,11 @@ export function generatedFiles(): Map<string, string> {
     files.set(`charts/boxwright/files/crds/${name}`, text);
   }
   files.set('charts/boxwright/values.schema.json', `${JSON.stringify(chartValuesSchema(), null, 2)}\n`);
+  const values: unknown = parse(readFileSync('charts/boxwright/values.yaml', 'utf8'));
+  files.set(
+    'charts/boxwright/files/defaults.yaml',
+    `# Generated from values.yaml by \`make generate\`. Do not edit.\n${stringify({ defaults: chartDefaults(values) })}`,
+  );
   files.set('docs/reasons.md', reasonsDoc());
   files.set('docs/reference/tools.md', renderToolsDoc(TOOLS));
   files.set('docs/reference/settings.md', settingsDoc());

@@ -1,3 +1,18 @@
+{{/*
+Fills in what the values do not have: `helm upgrade --reuse-values` brings those of an older chart, without new ones. Every
+template begins with it, since their order is Helm's. It writes nothing.
+*/}}
+{{- define "boxwright.fillValues" -}}
+{{- range (.Files.Get "files/defaults.yaml" | fromYaml).defaults }}
+{{- $place := $.Values }}
+{{- range initial .path }}
+{{- if not (kindIs "map" (get $place .)) }}{{ $_ := set $place . dict }}{{ end }}
+{{- $place = get $place . }}
+{{- end }}
+{{- if not (hasKey $place (last .path)) }}{{ $_ := set $place (last .path) .value }}{{ end }}
+{{- end }}
+{{- end }}
+
 {{- define "boxwright.image" -}}
 {{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}
 {{- end }}
@@ -88,7 +103,9 @@ metadata:
     {{- include "boxwright.labels" .root | nindent 4 }}
     app.kubernetes.io/component: {{ .component }}
 spec:
+  {{- if not (dig "autoscaling" "enabled" false .values) }}
   replicas: {{ .values.replicas }}
+  {{- end }}
   selector:
     matchLabels:
       app.kubernetes.io/name: boxwright
@@ -97,11 +114,10 @@ spec:
   template:
     metadata:
       labels:
-        {{- include "boxwright.labels" .root | nindent 8 }}
-        app.kubernetes.io/component: {{ .component }}
+        {{- $own := merge (dict "app.kubernetes.io/component" .component) (include "boxwright.labels" .root | fromYaml) }}
+        {{- toYaml (mergeOverwrite (deepCopy .values.podLabels) $own) | nindent 8 }}
       annotations:
-        prometheus.io/scrape: "true"
-        prometheus.io/port: "8081"
+        {{- toYaml (merge (deepCopy .values.podAnnotations) (dict "prometheus.io/scrape" "true" "prometheus.io/port" "8081")) | nindent 8 }}
     spec:
       serviceAccountName: boxwright-{{ .component }}
       {{- include "boxwright.pullSecrets" .root | nindent 6 }}
@@ -110,13 +126,16 @@ spec:
       securityContext:
         {{- include "boxwright.podSecurity" .root | nindent 8 }}
       topologySpreadConstraints:
-        - maxSkew: 1
-          topologyKey: kubernetes.io/hostname
-          whenUnsatisfiable: ScheduleAnyway
-          labelSelector:
-            matchLabels:
-              app.kubernetes.io/instance: {{ .root.Release.Name }}
-              app.kubernetes.io/component: {{ .component }}
+        {{- $pods := dict "matchLabels" (dict "app.kubernetes.io/instance" .root.Release.Name "app.kubernetes.io/component" .component) }}
+        {{- $overNodes := dict "maxSkew" 1 "topologyKey" "kubernetes.io/hostname" "whenUnsatisfiable" "ScheduleAnyway" }}
+        {{- range .values.topologySpreadConstraints | default (list $overNodes) }}
+        - {{ merge (deepCopy .) (dict "labelSelector" $pods) | toJson }}
+        {{- end }}
+      {{- range $field := list "nodeSelector" "tolerations" "affinity" "priorityClassName" }}
+      {{- with index $.values $field }}
+      {{ $field }}: {{ toJson . }}
+      {{- end }}
+      {{- end }}
       containers:
         - name: {{ .component }}
           image: {{ include "boxwright.image" .root }}
@@ -126,6 +145,9 @@ spec:
             {{- include "boxwright.commonEnv" .root | nindent 12 }}
             {{- with .env }}
             {{- . | nindent 12 }}
+            {{- end }}
+            {{- with .values.extraEnv }}
+            {{- toYaml . | nindent 12 }}
             {{- end }}
           ports:
             {{- .ports | nindent 12 }}
@@ -148,13 +170,13 @@ spec:
             {{- toYaml .values.resources | nindent 12 }}
           securityContext:
             {{- include "boxwright.containerSecurity" .root | nindent 12 }}
-          {{- with .mounts }}
+          {{- with concat (.mounts | default "[]" | fromYamlArray) .values.extraVolumeMounts }}
           volumeMounts:
-            {{- . | nindent 12 }}
+            {{- toYaml . | nindent 12 }}
           {{- end }}
-      {{- with .volumes }}
+      {{- with concat (.volumes | default "[]" | fromYamlArray) .values.extraVolumes }}
       volumes:
-        {{- . | nindent 8 }}
+        {{- toYaml . | nindent 8 }}
       {{- end }}
 ---
 apiVersion: policy/v1
@@ -179,4 +201,40 @@ metadata:
   namespace: {{ .root.Release.Namespace }}
   labels:
     {{- include "boxwright.labels" .root | nindent 4 }}
+  {{- with .values.serviceAccount.annotations }}
+  annotations:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+{{- if dig "autoscaling" "enabled" false .values }}
+---
+apiVersion: autoscaling/v2
+kind: HorizontalPodAutoscaler
+metadata:
+  name: boxwright-{{ .component }}
+  namespace: {{ .root.Release.Namespace }}
+  labels:
+    {{- include "boxwright.labels" .root | nindent 4 }}
+spec:
+  scaleTargetRef: { apiVersion: apps/v1, kind: Deployment, name: boxwright-{{ .component }} }
+  minReplicas: {{ .values.autoscaling.minReplicas }}
+  maxReplicas: {{ .values.autoscaling.maxReplicas }}
+  metrics:
+    - type: Resource
+      resource: { name: cpu, target: { type: Utilization, averageUtilization: {{ .values.autoscaling.targetCPUUtilizationPercentage }} } }
+{{- end }}
+{{- end }}
+
+{{/*
+A cluster holds one installation: its kinds, its policies and its roles are there once. Without a cluster (helm template) nothing
+is looked up.
+*/}}
+{{- define "boxwright.expectAlone" -}}
+{{- $found := lookup "rbac.authorization.k8s.io/v1" "ClusterRoleBinding" "" "boxwright-controller" }}
+{{- if $found }}
+{{- $place := (first $found.subjects).namespace }}
+{{- $name := dig "metadata" "labels" "app.kubernetes.io/instance" .Release.Name $found }}
+{{- if or (ne $place .Release.Namespace) (ne $name .Release.Name) }}
+{{- fail (printf "this cluster has Boxwright already: release %s in namespace %s. A cluster holds one installation; use Workspaces and Boxes to separate teams, or uninstall that one first" $name $place) }}
+{{- end }}
+{{- end }}
 {{- end }}
