@@ -41,6 +41,7 @@ import { RunStore } from './runs/run-store.js';
 import { RunWatch } from './runs/run-watch.js';
 import { ServedRuns } from './runs/served-runs.js';
 import { Steering } from './runs/steering.js';
+import { Recordings } from './scripted/recordings.js';
 import { WebSearch } from './search/web-search.js';
 import type { ModelAccess } from './providers/model-access.js';
 
@@ -113,7 +114,14 @@ export function createGateway(deps: GatewayDeps): Gateway {
       boxes: inputs,
     }),
     finisher,
-    models: new ModelCalls({ ...shared, boxes: inputs, agents, budgets, ...deps.models }),
+    models: new ModelCalls({
+      ...shared,
+      boxes: inputs,
+      agents,
+      budgets,
+      recordings: new Recordings(api),
+      ...deps.models,
+    }),
     mcp: mcp.calls,
     isDraining: deps.isDraining,
     bodies: deps.bodies,

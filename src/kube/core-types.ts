@@ -30,6 +30,8 @@ export const Secrets: ResourceType<Secret> = {
 
 export interface ConfigMap extends KubeObject {
   data?: Record<string, string>;
+  /** base64 */
+  binaryData?: Record<string, string>;
 }
 export const ConfigMaps: ResourceType<ConfigMap> = {
   group: '',

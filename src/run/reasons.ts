@@ -131,6 +131,11 @@ export const RUN_REASONS = {
     cause: 'A budget in US dollars is set, and the price of the model is not known.',
     nextStep: 'Add the model to ConfigMap boxwright-model-prices (docs/models.md), or set the budget in tokens.',
   },
+  ReplayFailed: {
+    cause: 'The recording of the run cannot be used, or a tool answered otherwise than when it was recorded.',
+    nextStep:
+      'Read status.message; record the run anew, or name a tool that never answers twice the same in spec.recording.anyResultOf.',
+  },
   ImagePullFailed: {
     cause: 'The image of the run could not be pulled in time.',
     nextStep: 'Check the image name, the registry and its pull secret.',
@@ -199,6 +204,7 @@ const REPORTED_REASONS: ReadonlySet<string> = new Set([
   'ModelNotConfigured',
   'ModelError',
   'ModelUnpriced',
+  'ReplayFailed',
   'BudgetExhausted',
   'DeadlineExceeded',
   'RunnerError',

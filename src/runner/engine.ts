@@ -139,6 +139,7 @@ export interface EngineOutcome {
         | 'ModelError'
         | 'ModelNotConfigured'
         | 'ModelUnpriced'
+        | 'ReplayFailed'
         | 'BudgetExhausted'
       >
     | 'Aborted';

@@ -8,6 +8,7 @@ const SAID_BY_GATEWAY = [
   'StepLimitReached',
   'ModelError',
   'ModelUnpriced',
+  'ReplayFailed',
   'BudgetExhausted',
 ] as const;
 

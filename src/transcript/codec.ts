@@ -174,7 +174,12 @@ export async function decodeChunk(spec: Pick<AgentRunChunk['spec'], 'data' | 'sh
   if (createHash('sha256').update(text).digest('hex') !== spec.sha256) {
     throw new DamagedChunkError('the content does not match its digest');
   }
-  return text
+  return parseEvents(text);
+}
+
+/** The events of JSON lines. Throws a {@link DamagedChunkError}. */
+export function parseEvents(lines: Buffer): RunEvent[] {
+  return lines
     .toString('utf8')
     .split('\n')
     .filter((line) => line !== '')

@@ -2,6 +2,7 @@
 import { jest } from '@jest/globals';
 import { DOMParser } from 'linkedom';
 import { apply, eventually, getObject, kubectl, kubectlOk } from './support/install.js';
+import { createRun, readRun, settled } from './support/runs.js';
 import type { RunObject } from './support/runs.js';
 import { createTenant } from './support/tenant.js';
 import type { Tenant } from './support/tenant.js';
@@ -80,6 +81,48 @@ describe('an eval', () => {
     ]);
     expect(report.querySelector('failure')?.textContent).toBe('Certainly.');
     expect(cases.every((one) => Number(one.getAttribute('time')) > 0)).toBe(true);
+  });
+
+  test('a recorded run is replayed as a case, and one whose tool answers otherwise fails with both answers', async () => {
+    const record = async (name: string, command: string) => {
+      await createRun(tenant, 'clerk', `/shell ${command}\n/say Seen.`, name);
+      await settled(tenant, name);
+      const template = '{{range .items}}{{.spec.data}}{{"\\n"}}{{end}}';
+      const select = ['-n', tenant.namespace, '-l', `boxwright.dev/run=${name}`];
+      const pieces = await kubectlOk(['get', 'agentrunchunks', ...select, '-o', `go-template=${template}`]);
+      const packed = pieces.trim().split('\n');
+      const whole = Buffer.concat(packed.map((piece) => Buffer.from(piece, 'base64')));
+      const metadata = { name, namespace: tenant.namespace };
+      const binaryData = { 'recording.jsonl.gz': whole.toString('base64') };
+      await apply({ apiVersion: 'v1', kind: 'ConfigMap', metadata, binaryData });
+      return { name, message: `/shell ${command}\n/say Seen.`, recording: { configMap: name } };
+    };
+    const steady = await record('steady', 'echo $((40 + 2))');
+    const clock = await record('clock', 'date +%s%N');
+    const assertions = [{ equals: 'Seen.' }, { toolCalled: 'shell' }];
+    await create('replayed', {
+      agent: 'clerk',
+      cases: [
+        steady,
+        clock,
+        { ...clock, name: 'loose', recording: { configMap: 'clock', anyResultOf: ['shell'] } },
+      ].map((one) => ({ ...one, assertions })),
+    });
+
+    expect(await wait('replayed', 'Finished', '240s')).toMatchObject({ ok: true });
+
+    const found = await readEval('replayed');
+    expect(found?.status?.results).toMatchObject([
+      { case: 'steady', phase: 'passed' },
+      {
+        case: 'clock',
+        phase: 'failed',
+        failures: [{ seen: expect.stringContaining('ReplayFailed: Step 2: the tool') }],
+      },
+      { case: 'loose', phase: 'passed' },
+    ]);
+    const run = await readRun(tenant, found?.status?.results?.[0]?.run ?? '');
+    expect(run?.status).toMatchObject({ provider: 'boxwright', model: 'recording' });
   });
 
   test('a judge reads the answer and not its directives, and a verdict that is none fails the case', async () => {

@@ -181,6 +181,11 @@ test.each([
     'exactly one of',
   ],
   ['an assertion of no kind', { cases: [{ ...hello, assertions: [{}] }] }, 'exactly one of'],
+  [
+    'models beside a recording',
+    { cases: [{ ...hello, recording: { configMap: 'sum' } }], models: [{ name: 'a' }] },
+    'has the answers of one model',
+  ],
   ['a model twice', { cases: [hello], models: [{ name: 'a' }, { name: 'a' }] }, 'the same model twice'],
   [
     'more than 100 runs',

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { AGE_COLUMN, defineResource, dnsLabelName } from '../define-resource.js';
 import type { Resource } from '../meta.js';
 import { OutputSchema } from './agent.js';
-import { RunModel } from './agent-run.js';
+import { RunModel, RunRecording } from './agent-run.js';
 import { Conditions, Timestamp } from './common.js';
 
 /** Cases x models of one AgentEval. */
@@ -62,6 +62,7 @@ export const EvalCase = z
     message: z.string().min(1).max(16_384).describe('What the agent is told.'),
     assertions: z.array(EvalAssertion).max(8).default([]).describe('What must hold when the run has ended.'),
     judge: EvalJudge.optional(),
+    recording: RunRecording.optional().describe('A recorded run that answers in the place of the model.'),
   })
   .describe('One message to the agent, and what is expected of its run.');
 export type EvalCase = z.output<typeof EvalCase>;
@@ -167,6 +168,11 @@ export const AgentEvals = defineResource({
     {
       rule: `!has(self.spec.models) || size(self.spec.models) == 0 || size(self.spec.cases) * size(self.spec.models) <= ${MAX_EVAL_RESULTS}`,
       message: `spec.cases times spec.models is at most ${MAX_EVAL_RESULTS}`,
+      fieldPath: '.spec.models',
+    },
+    {
+      rule: '!has(self.spec.models) || size(self.spec.models) == 0 || self.spec.cases.all(c, !has(c.recording))',
+      message: 'a case with a recording has the answers of one model: leave out spec.models',
       fieldPath: '.spec.models',
     },
     {

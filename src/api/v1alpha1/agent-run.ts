@@ -33,6 +33,25 @@ export const RunModel = z
   .describe("A model that takes the place of the agent's own.");
 export type RunModel = z.output<typeof RunModel>;
 
+/** A recorded run that answers in the place of a model. */
+export const RunRecording = z
+  .object({
+    configMap: z
+      .string()
+      .min(1)
+      .max(253)
+      .describe(
+        'ConfigMap of this namespace with the key recording.jsonl.gz, the transcript of a run (docs/evals.md).',
+      ),
+    anyResultOf: z
+      .array(z.string().min(1).max(128))
+      .max(32)
+      .optional()
+      .describe('Tools whose results may differ from the recorded ones. A difference of any other ends the run.'),
+  })
+  .describe('Recorded answers of a model, which take its place; the tools are called.');
+export type RunRecording = z.output<typeof RunRecording>;
+
 export const AgentRunSpec = z.object({
   agent: z.string().min(1).max(36).describe('The Agent of this namespace that executes the run.'),
   message: z
@@ -117,6 +136,9 @@ export const AgentRunSpec = z.object({
     ),
   model: RunModel.optional().describe(
     "A model instead of the agent's, for an AgentEval. Set by the control plane only.",
+  ),
+  recording: RunRecording.optional().describe(
+    'A recorded run whose answers take the place of the model: it needs no key and costs nothing.',
   ),
   limits: z
     .object({
@@ -362,6 +384,7 @@ export const AgentRuns = defineResource({
       'parent',
       'steer',
       'model',
+      'recording',
       'limits',
     ].map((field) => immutableSpecField(field)),
     {

@@ -219,6 +219,17 @@ describe('an eval', () => {
     expect(results.map(({ run: name }) => run(name).spec.model)).toEqual([...models, ...models]);
   });
 
+  it('gives the recording of a case to its run, and none to its judge', async () => {
+    const recording = { configMap: 'sum', anyResultOf: ['shell'] };
+    const judge = { agent: 'judge', rubric: 'It is polite.' };
+    const { begin, runs, run, end, reconcile, status } = setUp({ cases: [{ ...hello, recording, judge }] });
+    await begin();
+    expect(run(runs()[0]).spec.recording).toEqual(recording);
+    await end(runs()[0] ?? '', { output: 'Hello!' });
+    await reconcile();
+    expect(run(status().results?.[0]?.judgeRun).spec).not.toHaveProperty('recording');
+  });
+
   it('reads the transcript for tools, and for an output that the status has cut', async () => {
     const assertions = [{ toolCalled: 'shell' }, { toolNotCalled: 'write' }, { contains: 'the very end' }];
     const { api, begin, runs, run, end, reconcile, status } = setUp({ cases: [{ ...hello, assertions }] });

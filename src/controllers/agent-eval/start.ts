@@ -97,6 +97,7 @@ async function create(
   signal: AbortSignal,
 ): Promise<StartOutcome | undefined> {
   const { cell, role, agent, agentUid, model, message, name } = start;
+  const recording = role === 'case' ? cell.case.recording : undefined;
   const request = {
     name,
     agent: { box: boxOfNamespace(metadata.namespace ?? '') ?? '', agent },
@@ -106,6 +107,7 @@ async function create(
     sessionTitle: `eval: ${metadata.name}, ${role === 'judge' ? 'judge of ' : ''}${cell.case.name}`,
     actor: 'eval',
     ...(model === undefined ? {} : { model }),
+    ...(recording === undefined ? {} : { recording }),
   };
   const starter = { api, clock, reserve, lastOfSession: () => undefined };
   try {

@@ -24,6 +24,8 @@ import { ModelCallInFlight } from './call-in-flight.js';
 import { RunModel } from './run-model.js';
 import { findModel } from '../../models/catalog.js';
 import { callScripted } from './scripted-calls.js';
+import { scriptedReply } from '../scripted/engine.js';
+import type { Recordings } from '../scripted/recordings.js';
 import type { GatewayAgent } from '../../projections/agent.js';
 import type { GatewayBox } from '../../projections/box.js';
 
@@ -38,6 +40,7 @@ export interface ModelCallsOptions {
   agents: Pick<Cache<GatewayAgent>, 'get'>;
   targets: Pick<Targets, 'of'>;
   proxy: Pick<ModelProxy, 'call'>;
+  recordings: Pick<Recordings, 'replay'>;
   budgets: Pick<RunBudgets, 'admit'>;
   metrics: Pick<GatewayMetrics, 'called' | 'used'>;
 }
@@ -109,11 +112,13 @@ export class ModelCalls {
   async #answer({ call, served, run, box, flight, sink, result, model, wishes }: Answering): Promise<void> {
     const signal = AbortSignal.any([flight.signal, call.signal]);
     const admit = (ask: Ask) => this.#options.budgets.admit(served, ask, signal);
-    if (call.provider === OWN_PROVIDER && box.engine !== undefined) {
-      const { clock } = this.#options;
+    const { recording } = run.spec;
+    if (call.provider === OWN_PROVIDER && (box.engine !== undefined || recording !== undefined)) {
+      const { clock, recordings } = this.#options;
       const { path, body } = call;
       const of = { clock, run: run.metadata.name, boundSeconds: box.modelCallSeconds };
-      return callScripted({ ...of, path, body, admit, flight, signal, sink, result });
+      const reply = recording === undefined ? scriptedReply : recordings.replay(served.ref.namespace, recording);
+      return callScripted({ ...of, path, body, reply, admit, flight, signal, sink, result });
     }
     const target = await this.#options.targets.of(call.provider, model, box);
     const { path, body } = call;

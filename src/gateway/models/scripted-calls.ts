@@ -1,10 +1,10 @@
-/** Calls of the scripted engine: no network, no key, and a price of 0. */
+/** Calls of the scripted engine, and of recordings that it replays: no network, no key, and a price of 0. */
 import type { Clock } from '../../runtime/clock.js';
 import { sleep } from '../../runtime/clock.js';
 import type { Ask } from '../budget/run-budgets.js';
 import { GatewayError, runEnded } from '../errors.js';
 import type { CallResult } from '../metrics.js';
-import { scriptedReply } from '../scripted/engine.js';
+import type { ScriptedReply } from '../scripted/engine.js';
 import { ChatRequest, completionOf, eventsOf } from '../scripted/openai.js';
 import { callTooLong } from '../providers/provider-errors.js';
 import type { AnswerSink } from './answer-sink.js';
@@ -20,6 +20,8 @@ export interface ScriptedCall {
   run: string;
   path: string;
   body: unknown;
+  /** What answers. */
+  reply: (request: ChatRequest) => ScriptedReply | Promise<ScriptedReply>;
   /** Most time for the call. */
   boundSeconds: number;
   /** The run's budget; may refuse. */
@@ -33,7 +35,7 @@ export interface ScriptedCall {
 export async function callScripted({ clock, flight, signal, sink, result, ...call }: ScriptedCall): Promise<void> {
   if (call.path !== CHAT_PATH) throw new GatewayError(404, `only /${CHAT_PATH} is served`, { type: 'NotFound' });
   const request = ChatRequest.parse(call.body);
-  const reply = scriptedReply(request);
+  const reply = await call.reply(request);
   result.value = 'aborted';
   if (reply.waitMs > 0) await sleep(clock, Math.min(reply.waitMs, call.boundSeconds * 1000), signal);
   if (signal.aborted) throw runEnded('the call was cut');
@@ -43,7 +45,7 @@ export async function callScripted({ clock, flight, signal, sink, result, ...cal
   }
   if ('failure' in reply.result) {
     result.value = 'failed';
-    throw new GatewayError(400, reply.result.failure, { type: 'ScriptedFailure' });
+    throw new GatewayError(400, reply.result.failure, { type: reply.result.type });
   }
   const { inputTokens, outputTokens } = reply.result.answer.usage;
   const most = { mostOutputTokens: outputTokens, leastOutputTokens: outputTokens };

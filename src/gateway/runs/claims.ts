@@ -65,7 +65,9 @@ export class Claims {
     const served = await this.#options.ownership.resolve(identity);
     if (claimedNow) this.#options.served.startLog(served);
     const run = await store.find(ref);
-    const contextWindow = await contextWindowOf(input, this.#options.catalog);
+    // A recording is not compacted: its answers do not follow from what is read.
+    const contextWindow =
+      run.spec.recording === undefined ? await contextWindowOf(input, this.#options.catalog) : undefined;
     const abilities = this.#options.abilities.of(run, input.agent, input.box);
     return {
       ...answerOf(run, input, contextWindow),

@@ -126,10 +126,14 @@ export class RunInputs {
   }
 }
 
+/** What a run that replays a recording shows as its model. */
+const RECORDING = { provider: 'boxwright', name: 'recording' } as const;
+
 /** The agent with the model that its run asks for, and no other one: what answers is what is evaluated. */
-function withModelOf({ spec: { model } }: AgentRun, agent: GatewayAgent): GatewayAgent {
-  if (model === undefined) return agent;
-  const { provider = agent.spec.provider, name } = model;
+function withModelOf({ spec: { model, recording } }: AgentRun, agent: GatewayAgent): GatewayAgent {
+  const chosen = recording === undefined ? model : RECORDING;
+  if (chosen === undefined) return agent;
+  const { provider = agent.spec.provider, name } = chosen;
   const { fallbackModels: _others, ...spec } = agent.spec;
   return { ...agent, spec: { ...spec, provider, model: name } };
 }

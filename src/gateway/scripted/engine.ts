@@ -9,7 +9,8 @@ import { textOf, type ChatAnswer, type ChatMessage, type ChatRequest } from './o
 /** What the engine does for one request: wait, then answer or fail. */
 export interface ScriptedReply {
   waitMs: number;
-  result: { answer: Omit<ChatAnswer, 'id' | 'created'> } | { failure: string };
+  /** `type` is that of the error. */
+  result: { answer: Omit<ChatAnswer, 'id' | 'created'> } | { failure: string; type: string };
 }
 
 const CHARACTERS_PER_TOKEN = 4;
@@ -23,7 +24,8 @@ export function scriptedReply(request: ChatRequest): ScriptedReply {
   const tools = (request.tools ?? []).map((tool) => tool.function.name);
   const directives = message === undefined ? [] : parseDirectives(textOf(message));
   const step = directives.length === 0 ? { waitMs: 0, text: greeting(tools) } : currentStep(request, directives, after);
-  if (step.failure !== undefined) return { waitMs: step.waitMs, result: { failure: step.failure } };
+  if (step.failure !== undefined)
+    return { waitMs: step.waitMs, result: { failure: step.failure, type: 'ScriptedFailure' } };
   return { waitMs: step.waitMs, result: { answer: answerOf(request, step) } };
 }
 
@@ -76,22 +78,25 @@ function greeting(tools: readonly string[]): string {
 }
 
 function answerOf(request: ChatRequest, step: ScriptStep): Omit<ChatAnswer, 'id' | 'created'> {
-  const call =
-    step.call === undefined
-      ? undefined
-      : {
-          // Unique in the conversation, which only grows.
-          id: `call_${request.messages.length}`,
-          tool: step.call.tool,
-          arguments: JSON.stringify(step.call.input),
-        };
+  // Unique in the conversation, which only grows.
+  const id = `call_${request.messages.length}`;
+  const { text, call } = step;
+  const calls = call === undefined ? [] : [{ id, tool: call.tool, arguments: JSON.stringify(call.input) }];
+  return countedAnswer(request, { text, calls });
+}
+
+/** The answer with its tokens, which are counted in characters. */
+export function countedAnswer(
+  request: ChatRequest,
+  answer: Pick<ChatAnswer, 'text' | 'calls' | 'isCut'>,
+): Omit<ChatAnswer, 'id' | 'created'> {
+  const written = answer.calls.reduce((sum, call) => sum + call.tool.length + call.arguments.length, 0);
   return {
     model: request.model,
-    text: step.text,
-    ...(call === undefined ? {} : { call }),
+    ...answer,
     usage: {
       inputTokens: tokens(request.messages.reduce((sum, message) => sum + lengthOf(message), 0)),
-      outputTokens: tokens(step.text.length + (call === undefined ? 0 : call.tool.length + call.arguments.length)),
+      outputTokens: tokens(answer.text.length + written),
     },
   };
 }

@@ -9,6 +9,8 @@ const ChatMessage = z.object({
   role: z.enum(['system', 'developer', 'user', 'assistant', 'tool']),
   content: Content,
   tool_calls: listOf(z.object({ id: Text, function: z.object({ name: Text, arguments: Text }) })).nullish(),
+  /** Of a result: the call that it belongs to. */
+  tool_call_id: Text.nullish(),
 });
 export type ChatMessage = z.output<typeof ChatMessage>;
 
@@ -29,6 +31,13 @@ export function textOf(message: Pick<ChatMessage, 'content'>): string {
   return typeof content === 'string' ? content : content.map((part) => part.text ?? '').join('');
 }
 
+/** A call of a tool. */
+export interface AnswerCall {
+  id: string;
+  tool: string;
+  arguments: string;
+}
+
 /** One answer of a model. */
 export interface ChatAnswer {
   id: string;
@@ -36,7 +45,9 @@ export interface ChatAnswer {
   created: number;
   model: string;
   text: string;
-  call?: { id: string; tool: string; arguments: string };
+  calls: readonly AnswerCall[];
+  /** The text ends at an output limit. */
+  isCut?: boolean;
   usage: { inputTokens: number; outputTokens: number };
 }
 
@@ -50,7 +61,7 @@ export function completionOf(answer: ChatAnswer): Record<string, unknown> {
         message: {
           role: 'assistant',
           content: answer.text === '' ? null : answer.text,
-          ...(answer.call === undefined ? {} : { tool_calls: [toolCall(answer.call)] }),
+          ...(answer.calls.length === 0 ? {} : { tool_calls: answer.calls.map(toolCall) }),
         },
         finish_reason: finishReason(answer),
       },
@@ -70,7 +81,8 @@ export function* eventsOf(answer: ChatAnswer, includeUsage: boolean): Generator<
   });
   yield event(chunk({ role: 'assistant', content: '' }, null));
   for (const content of answer.text.match(PIECES) ?? []) yield event(chunk({ content }, null));
-  if (answer.call !== undefined) yield event(chunk({ tool_calls: [{ index: 0, ...toolCall(answer.call) }] }, null));
+  for (const [index, call] of answer.calls.entries())
+    yield event(chunk({ tool_calls: [{ index, ...toolCall(call) }] }, null));
   yield event(chunk({}, finishReason(answer)));
   if (includeUsage) yield event({ ...head(answer, 'chat.completion.chunk'), choices: [], usage: usageOf(answer) });
   yield 'data: [DONE]\n\n';
@@ -80,12 +92,13 @@ function head(answer: ChatAnswer, object: string): Record<string, unknown> {
   return { id: answer.id, object, created: answer.created, model: answer.model };
 }
 
-function toolCall(call: NonNullable<ChatAnswer['call']>): Record<string, unknown> {
+function toolCall(call: AnswerCall): Record<string, unknown> {
   return { id: call.id, type: 'function', function: { name: call.tool, arguments: call.arguments } };
 }
 
 function finishReason(answer: ChatAnswer): string {
-  return answer.call === undefined ? 'stop' : 'tool_calls';
+  if (answer.isCut === true) return 'length';
+  return answer.calls.length === 0 ? 'stop' : 'tool_calls';
 }
 
 function usageOf({ usage }: ChatAnswer): Record<string, number> {

@@ -53,6 +53,8 @@ export interface StartRunRequest {
   steer?: boolean;
   /** A model instead of the agent's. */
   model?: AgentRun['spec']['model'];
+  /** What answers in the place of a model. */
+  recording?: AgentRun['spec']['recording'];
   /** Prefix of an API key, `trigger`, `schedule`, `eval` or `run:<name>`. */
   actor: string;
   /** The run whose agent called this one; then `name` is that of the call. */
@@ -182,6 +184,7 @@ function buildRun(deps: StartRunDeps, request: StartRunRequest): AgentRun {
       ...(request.parent === undefined ? {} : { parent: request.parent }),
       ...(request.steer === true ? { steer: true } : {}),
       ...(request.model === undefined ? {} : { model: request.model }),
+      ...(request.recording === undefined ? {} : { recording: request.recording }),
     },
   };
 }
