@@ -7,7 +7,7 @@ import { Secrets } from '../../kube/core-types.js';
 import { createLogger } from '../../observability/logger.js';
 import { CachedReads } from '../cached-reads.js';
 import { Credentials } from '../providers/credentials.js';
-import { RECHECK_MS, createEndpointStatus } from './endpoint-status.js';
+import { PROBES_OF_A_WORKSPACE, RECHECK_MS, createEndpointStatus } from './endpoint-status.js';
 import type { AskedEndpoint, EndpointVerdict } from './verdict.js';
 import { projectGatewayBox } from '../../projections/box.js';
 
@@ -22,6 +22,8 @@ function setup() {
   const api = new RecordingApi({ clock });
   const logged: string[] = [];
   const asked: AskedEndpoint[] = [];
+  /** What the probe of a server waits for, by address. */
+  const slow = new Map<string, Promise<void>>();
   let verdict: EndpointVerdict = { result: 'ToolCallsWork', message: 'fine' };
   const pods = [
     { name: 'gateway-a', uid: 'a', serving: true },
@@ -37,9 +39,10 @@ function setup() {
       gateways: { values: () => pods },
       podName,
       credentials: new Credentials(new CachedReads(api, Secrets, clock)),
-      probe: (endpoint) => {
+      probe: async (endpoint) => {
         asked.push(endpoint);
-        return Promise.resolve(verdict);
+        await slow.get(endpoint.baseUrl);
+        return verdict;
       },
     });
   const running: ReturnType<typeof gateway>[] = [];
@@ -49,6 +52,7 @@ function setup() {
     asked,
     logged,
     pods,
+    slow,
     answer: (result: EndpointResult, message = 'fine') => (verdict = { result, message }),
     start: async (podName = 'gateway-a') => {
       const teller = gateway(podName);
@@ -57,11 +61,11 @@ function setup() {
       await clock.advance(1);
     },
     stop: () => Promise.all(running.splice(0).map((teller) => teller.stop())),
-    box: (spec: object = { endpoint: ENDPOINT }) =>
+    box: (spec: object = { endpoint: ENDPOINT }, name = 'lab') =>
       api.seed(Boxes, {
         apiVersion: API_VERSION,
         kind: 'Box',
-        metadata: { name: 'lab' },
+        metadata: { name },
         spec: BoxSpec.parse({ workspace: 'main', ...spec }),
         status: { running: 2 },
       }),
@@ -73,7 +77,7 @@ function setup() {
         metadata: { namespace: 'bw-lab', name: 'models', labels: { 'boxwright.dev/credential': 'true' } },
         data: { API_KEY: Buffer.from(value).toString('base64') },
       }),
-    told: () => api.peek(Boxes, 'lab')?.status?.endpointProbe,
+    told: (name = 'lab') => api.peek(Boxes, name)?.status?.endpointProbe,
   };
 }
 
@@ -244,5 +248,35 @@ test('a Box that was deleted and made again under its name is probed for itself'
   await world.clock.advance(1);
   expect(world.asked).toHaveLength(1);
   expect(world.told()?.result).toBe('NoToolCall');
+  await world.stop();
+});
+
+test('slow servers of one Workspace hold up no probe of another one, and all have their turn', async () => {
+  const world = setup();
+  const slow = 'http://slow:8000/v1';
+  const held = Promise.withResolvers<void>();
+  world.slow.set(slow, held.promise);
+  for (let i = 0; i < 40; i++) world.box({ workspace: 'hostile', endpoint: { baseUrl: slow, model: 'm' } }, `a-${i}`);
+  world.box({ endpoint: { ...ENDPOINT, secretRef: undefined } }, 'z');
+  await world.start();
+  await world.clock.advance(MINUTE);
+  expect(world.told('z')?.result).toBe('ToolCallsWork');
+  expect(world.asked.filter(({ baseUrl }) => baseUrl === slow)).toHaveLength(PROBES_OF_A_WORKSPACE);
+  held.resolve();
+  await world.clock.advance(MINUTE);
+  expect(new Set(Array.from({ length: 40 }, (_, i) => world.told(`a-${i}`)?.result))).toEqual(
+    new Set(['ToolCallsWork']),
+  );
+  await world.stop();
+});
+
+test('a Box that was made again in another Workspace is probed once at a time', async () => {
+  const world = await probed('NoToolCall');
+  world.api.vanish(Boxes, 'lab');
+  world.box({ workspace: 'other', endpoint: ENDPOINT });
+  await world.clock.advance(1);
+  expect(world.asked).toHaveLength(1);
+  await world.clock.advance(3 * HOUR + MINUTE);
+  expect(world.asked).toHaveLength(4);
   await world.stop();
 });

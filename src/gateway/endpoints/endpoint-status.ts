@@ -29,7 +29,12 @@ const GOOD_MS = 86_400_000;
 /** What costs no token is tried again soon, a call of the model later. */
 const UNREACHED_MS = 300_000;
 const NO_TOOLS_MS = 3_600_000;
-const WORKERS = 4;
+/** They wait for servers of others nearly all the time. */
+const WORKERS = 32;
+/** How many of them the servers of one Workspace may keep waiting, so that slow ones hold up nobody else's. */
+export const PROBES_OF_A_WORKSPACE = 4;
+/** When a Box of a Workspace that has as many probes at work comes again. */
+const BUSY_MS = 5_000;
 
 const INTERVAL_MS: Readonly<Record<EndpointProbe['result'], number>> = {
   ToolCallsWork: GOOD_MS,
@@ -70,10 +75,12 @@ export function createEndpointStatus(deps: EndpointStatusDeps): Runnable {
   return {
     name: 'endpoints of Boxes',
     start: () => {
-      unsubscribe = boxes.onChange(({ key, previous, current }) => {
-        if (current === undefined || digestOf(previous) !== digestOf(current)) controller.enqueue(key);
+      unsubscribe = boxes.onChange(({ previous, current }) => {
+        const box = current ?? previous;
+        if (box === undefined || (current !== undefined && digestOf(previous) === digestOf(current))) return;
+        controller.enqueue(keyOf(box));
       });
-      for (const { name } of boxes.values()) controller.enqueue(name);
+      for (const box of boxes.values()) controller.enqueue(keyOf(box));
       controller.start();
     },
     stop: () => {
@@ -81,6 +88,11 @@ export function createEndpointStatus(deps: EndpointStatusDeps): Runnable {
       return controller.stop();
     },
   };
+}
+
+/** Workspaces take turns in the queue. */
+function keyOf({ workspace, name }: GatewayBox): string {
+  return `${workspace}/${name}`;
 }
 
 function digestOf(box: GatewayBox | undefined): string | undefined {
@@ -91,24 +103,44 @@ class EndpointTeller {
   /** What this pod found last, by UID of the Box: the status may not show it yet, or hold an older equal one. */
   readonly #found = new Map<string, { box: string; probe: EndpointProbe }>();
 
+  /** Probes at work, by Workspace. */
+  readonly #probing = new Map<string, number>();
+
   constructor(private readonly deps: EndpointStatusDeps) {}
 
   async look(key: string, signal: AbortSignal): Promise<ReconcileResult | void> {
-    const box = this.deps.boxes.get(key);
-    for (const [uid, { box: name }] of this.#found) if (name === key && uid !== box?.uid) this.#found.delete(uid);
-    if (box?.endpoint === undefined) return;
+    const boxName = key.slice(key.indexOf('/') + 1);
+    const box = this.deps.boxes.get(boxName);
+    for (const [uid, { box: name }] of this.#found) if (name === boxName && uid !== box?.uid) this.#found.delete(uid);
+    // One that was made again in another Workspace has another key.
+    if (box?.endpoint === undefined || keyOf(box) !== key) return;
     if (!this.#isElected()) return { requeueAfterMs: RECHECK_MS };
     const source = endpointKeySource(box);
     const keyVersion = source === undefined ? '' : ((await this.deps.credentials.version(source)) ?? '');
     const inputs = { digest: endpointDigest(box.endpoint), keyVersion };
     let known = newest([box.endpointProbe, this.#found.get(box.uid)?.probe], inputs);
     if (known === undefined || this.#dueInMs(known) <= 0) {
-      const verdict = await this.#verdict(box, source, signal);
+      const verdict = await this.#inTurn(box.workspace, () => this.#verdict(box, source, signal));
+      if (verdict === undefined) return { requeueAfterMs: BUSY_MS };
       known = { ...inputs, probedAt: isoNow(this.deps.clock), ...verdict };
-      this.#found.set(box.uid, { box: key, probe: known });
+      this.#found.set(box.uid, { box: boxName, probe: known });
     }
     if (!says(box.endpointProbe, known)) await this.#tell(box, known, signal);
     return { requeueAfterMs: Math.max(1, Math.min(this.#dueInMs(known), RECHECK_MS)) };
+  }
+
+  /** Undefined when the Workspace has enough probes at work. */
+  async #inTurn(workspace: string, probe: () => Promise<EndpointVerdict>): Promise<EndpointVerdict | undefined> {
+    const others = this.#probing.get(workspace) ?? 0;
+    if (others >= PROBES_OF_A_WORKSPACE) return undefined;
+    this.#probing.set(workspace, others + 1);
+    try {
+      return await probe();
+    } finally {
+      const left = (this.#probing.get(workspace) ?? 1) - 1;
+      if (left > 0) this.#probing.set(workspace, left);
+      else this.#probing.delete(workspace);
+    }
   }
 
   /** Of all pods that serve, the first by name: others step in when it is gone. Two at once do no harm. */
