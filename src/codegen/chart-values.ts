@@ -159,6 +159,10 @@ export const ChartValues = z.strictObject({
       .array(z.string().regex(USER_NAME))
       .min(1)
       .describe('User names of built-in controllers, or prefixes that end with a colon.'),
+    pullSecretUsers: z
+      .array(z.string())
+      .min(1)
+      .describe('User names that may put pull secrets on the service account of runs.'),
   }),
   crds: z.strictObject({ install: z.boolean() }),
   global: z.looseObject({}).optional().describe('Set by parent charts.'),

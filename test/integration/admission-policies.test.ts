@@ -8,6 +8,7 @@ import { APIKeyStatus } from '../../src/api/v1alpha1/api-key.js';
 import { buildJob } from '../../src/controllers/agent-run/admission/job.js';
 import { buildProbeJob } from '../../src/controllers/box/probe-job.js';
 import { desiredNamespace as namespaceOfBox, desiredObjects } from '../../src/controllers/box/desired.js';
+import { withPlatformPullSecrets } from '../../src/controllers/box/platform-pull-secrets.js';
 import { desiredClaim } from '../../src/controllers/workspace-volume/claim.js';
 import { desiredNamespace as namespaceOfWorkspace } from '../../src/controllers/workspace/desired.js';
 import { makeBox, makeRun, makeWorkspace } from '../builders/run-objects.js';
@@ -264,6 +265,32 @@ describe('admission policies', () => {
     await refused('belongs to the control plane', change(role));
     await refused('belongs to the control plane', change({}, { imagePullSecrets: [{ name: 'mine' }] }));
     await refused('belongs to the control plane', change({}, { automountServiceAccountToken: true }));
+    // OpenShift's controller gives every account a pull secret, and must not be told no for ever.
+    const openshift = '--as=system:serviceaccount:openshift-infra:serviceaccount-pull-secrets-controller';
+    await ok([
+      'create',
+      'clusterrolebinding',
+      'openshift',
+      '--clusterrole=cluster-admin',
+      openshift.replace('--as', '--user'),
+    ]);
+    const name = 'boxwright-runner-dockercfg-x7k2p';
+    const given = { annotations: { 'openshift.io/internal-registry-pull-secret-ref': name } };
+    const asOpenshift = (args: string[]) => kubectl([...args, '-n', NAMESPACE, openshift]);
+    expect(await asOpenshift(change(given, { imagePullSecrets: [{ name }] }))).toMatchObject({ ok: true });
+    for (const more of [change(role), change({}, { automountServiceAccountToken: true })]) {
+      expect(await asOpenshift(more)).toMatchObject({
+        ok: false,
+        stderr: expect.stringContaining('belongs to the control plane'),
+      });
+    }
+    const account = objectsOf('policies').serviceAccount;
+    const kept = withPlatformPullSecrets(account, {
+      ...account,
+      metadata: { ...account.metadata, ...given },
+      imagePullSecrets: [{ name }],
+    });
+    expect(await kubectl(['replace', '-f', '-', asController], JSON.stringify(kept))).toMatchObject({ ok: true });
     await ok(['create', 'serviceaccount', 'robot', '-n', NAMESPACE, '--as=mallory']);
   });
 

@@ -19,6 +19,7 @@ import { showEndpoint } from './endpoint-condition.js';
 import { finalizeBox } from './finalize.js';
 import { INTERNET_POLICY } from './network-policies.js';
 import { networkNotReady } from './network-verdict.js';
+import { withPlatformPullSecrets } from './platform-pull-secrets.js';
 import { probeNetwork } from './probe-network.js';
 import { BY_NAMESPACE } from '../../projections/indexes.js';
 
@@ -133,7 +134,8 @@ async function ensureObjects(deps: BoxDependencies, draft: Box, signal: AbortSig
   const { serviceAccount, resourceQuota, limitRange, credentialsBinding } = desiredObjects(draft, deps);
   await ensureObject(api, { type: ResourceQuotas, cache: caches.resourceQuotas, desired: resourceQuota }, signal);
   await ensureObject(api, { type: LimitRanges, cache: caches.limitRanges, desired: limitRange }, signal);
-  await ensureObject(api, { type: ServiceAccounts, cache: caches.serviceAccounts, desired: serviceAccount }, signal);
+  const account = { type: ServiceAccounts, cache: caches.serviceAccounts, desired: serviceAccount };
+  await ensureObject(api, { ...account, adjust: withPlatformPullSecrets }, signal);
   await ensureObject(api, { type: RoleBindings, cache: caches.roleBindings, desired: credentialsBinding }, signal);
   return CONTINUE;
 }

@@ -17,17 +17,20 @@ export interface EnsuredObject<T extends KubeObject> {
   /** Objects that carry our label; one that has lost it is found by name. */
   cache: Pick<Cache<T>, 'get'>;
   desired: T;
+  /** What we want of an object that is there, when others have a say in it. */
+  adjust?: (desired: T, actual: T) => T;
 }
 
 /** Creates or repairs. An object of our name in our namespace is ours, whoever made it. */
 export async function ensureObject<T extends KubeObject>(
   api: ObjectWriter,
-  { type, cache, desired }: EnsuredObject<T>,
+  { type, cache, desired, adjust = (wanted) => wanted }: EnsuredObject<T>,
   signal: AbortSignal,
 ): Promise<void> {
   const actual = cache.get(objectKey(desired.metadata)) ?? (await createOrRead(api, type, desired, signal));
-  if (isAsDesired(actual, desired)) return;
-  await api.replace(type, repaired(actual, desired), { signal });
+  const wanted = adjust(desired, actual);
+  if (isAsDesired(actual, wanted)) return;
+  await api.replace(type, repaired(actual, wanted), { signal });
 }
 
 async function createOrRead<T extends KubeObject>(
