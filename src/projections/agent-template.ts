@@ -22,6 +22,7 @@ export interface TemplateProjection extends Identity {
   description: string;
   category: string;
   tags: readonly string[];
+  requiredEvals: readonly string[];
   draft: TemplateContent;
   published: AgentTemplate['spec']['published'];
   listed: boolean;
@@ -45,6 +46,7 @@ export function projectTemplate({ metadata, spec, status }: AgentTemplate): Temp
     description: spec.description,
     category: spec.category,
     tags: spec.tags,
+    requiredEvals: spec.requiredEvals ?? [],
     draft: spec.draft,
     published: spec.published,
     listed: spec.listed,

@@ -16,8 +16,10 @@ import { Name, listOf } from '../protocol/sizes.js';
 import { letOthersRun } from '../runtime/event-loop.js';
 import { mapSkillTexts, skillTexts } from './skill-texts.js';
 
-const SnapshotAgentSpec = AgentSpec.omit({ handle: true, paused: true });
-const SnapshotSkillSpec = AgentSkillSpec.omit({ agent: true });
+/** What of an agent's settings a template keeps. */
+export const SnapshotAgentSpec = AgentSpec.omit({ handle: true, paused: true });
+/** What of a skill a template keeps. */
+export const SnapshotSkillSpec = AgentSkillSpec.omit({ agent: true });
 const SnapshotScheduleSpec = AgentScheduleSpec.omit({ agent: true, keyId: true });
 const SnapshotTriggerSpec = AgentTriggerSpec.omit({ agent: true, tokenId: true, keyId: true });
 

@@ -8,6 +8,10 @@ import { AgentTriggers } from '../../src/api/v1alpha1/agent-trigger.js';
 import { Agents } from '../../src/api/v1alpha1/agent.js';
 import { WorkspaceSpec, Workspaces } from '../../src/api/v1alpha1/workspace.js';
 import { unpackFiles } from '../../src/skills/archive.js';
+import { AgentEvalSpec, AgentEvals } from '../../src/api/v1alpha1/agent-eval.js';
+import type { AgentEval } from '../../src/api/v1alpha1/agent-eval.js';
+import { contentOf } from '../../src/controllers/agent-eval/content.js';
+import { controllerSkillInformer } from '../../src/projections/agent-skill.js';
 import { packedFiles } from '../builders/skill-files.js';
 import { TOOLS } from '../../src/mcp/registry.js';
 import { KEY, McpHarness, OTHER_KEY, templateAgent } from '../builders/mcp-harness.js';
@@ -454,6 +458,99 @@ describe('validate and publish', () => {
       version: 2,
     });
     expect(await publish()).toMatchObject({ version: 2, status: 'published' });
+  });
+});
+
+describe('evals that a template demands', () => {
+  const templateId = 'acme.team';
+  const publish = () => call('publish_template', { templateId });
+  const refused = async () => String((await publish())['error']);
+  /** As the controller of evals takes it of the agent. */
+  const content = (agent = 'cleo') =>
+    contentOf(
+      { api: harness.api, skills: harness.api.informer(controllerSkillInformer) },
+      { namespace: 'bw-acme-box', name: agent },
+      new AbortController().signal,
+    );
+
+  function seedEval(status: NonNullable<AgentEval['status']>, spec: object = {}, box = 'acme-box'): void {
+    const hello = { name: 'hello', message: 'Hi.', assertions: [{ contains: 'Hi' }] };
+    harness.api.seed(AgentEvals, {
+      apiVersion: 'boxwright.dev/v1alpha1',
+      kind: 'AgentEval',
+      metadata: { namespace: `bw-${box}`, name: 'greets', generation: 3 },
+      spec: AgentEvalSpec.parse({ agent: 'cleo', cases: [hello], ...spec }),
+      status,
+    });
+  }
+
+  const passed = async () => ({
+    phase: 'passed' as const,
+    generation: 3,
+    total: 1,
+    passed: 1,
+    content: await content(),
+  });
+
+  beforeEach(async () => {
+    await createTeam();
+    await call('update_template', { templateId, requiredEvals: ['acme-box.greets'] });
+  });
+
+  test('hold it back until they have passed for what is published', async () => {
+    expect(await call('get_template', { templateId })).toMatchObject({ requiredEvals: ['acme-box.greets'] });
+    expect(await refused()).toMatch(
+      /^the template cannot be published: requiredEvals\.acme-box\.greets: there is no such/,
+    );
+    seedEval({ phase: 'failed', generation: 3, total: 2, passed: 1 });
+    expect(await refused()).toContain('it has not passed: 1 of 2 cases did');
+    seedEval({ ...(await passed()), phase: 'running' });
+    expect(await refused()).toContain('it has not ended');
+    seedEval({ ...(await passed()), generation: 2 });
+    expect(await refused()).toContain('it has not ended');
+    seedEval({ phase: 'passed', generation: 3 });
+    expect(await refused()).toContain('the agent was changed while it ran: run it again');
+    expect(stored()?.spec.published).toEqual([]);
+
+    seedEval(await passed());
+    expect(await call('validate_template', { templateId })).toMatchObject({ valid: true, problems: [] });
+    expect(await publish()).toMatchObject({ status: 'published', version: 1 });
+    expect(await call('get_template', { templateId }, OTHER_KEY)).not.toHaveProperty('requiredEvals');
+  });
+
+  test('say nothing about a draft or a skill that is another one', async () => {
+    seedEval(await passed());
+    const { agents } = (await call('get_template', { templateId })) as { agents: { templateAgentId: string }[] };
+    const { templateAgentId } = agents[0] ?? {};
+    await call('update_template_agent', { templateId, templateAgentId, soul: 'Be rude.' });
+    expect(await refused()).toContain('it passed for other settings or skills of agent cleo than the template has');
+
+    await call('update_template_agent', { templateId, templateAgentId, recapture: true });
+    expect(await call('validate_template', { templateId })).toMatchObject({ valid: true });
+    harness.seedSkill('acme-box', 'cleo', 'notes', { spec: { description: 'New.', body: 'Tell nobody.' } });
+    await call('update_template_agent', { templateId, templateAgentId, recapture: true });
+    expect(await refused()).toContain('it passed for other settings or skills');
+  });
+
+  test.each([
+    [{ agent: 'other' }, 'it is about agent other, which is not in the template'],
+    [{ models: [{ provider: 'openai', name: 'gpt-5.5' }] }, 'its spec.models has not the model of the agent'],
+    [
+      { cases: [{ name: 'a', message: 'Hi.', assertions: [{ contains: 'a' }], recording: { configMap: 'a' } }] },
+      'it has a case with a recording',
+    ],
+  ])('of %j do not count', async (spec, why) => {
+    seedEval(await passed(), spec);
+    expect(await refused()).toContain(why);
+  });
+
+  test('of another workspace are unknown, and a demand can be taken back', async () => {
+    seedEval(await passed(), {}, 'rival-box');
+    await call('update_template', { templateId, requiredEvals: ['rival-box.greets', 'nonsense'] });
+    const { problems } = (await call('validate_template', { templateId })) as { problems: object[] };
+    expect(problems).toHaveLength(2);
+    await call('update_template', { templateId, requiredEvals: [] });
+    expect(await publish()).toMatchObject({ status: 'published' });
   });
 });
 

@@ -9,6 +9,7 @@ import { createAgentEvalController } from '../../src/controllers/agent-eval/cont
 import { createInformer } from '../../src/kube/informer.js';
 import { createLogger } from '../../src/observability/logger.js';
 import { controllerEvalInformer } from '../../src/projections/agent-eval.js';
+import { controllerSkillInformer } from '../../src/projections/agent-skill.js';
 import { controllerRunInformer } from '../../src/projections/agent-run.js';
 import { controllerAgentInformer } from '../../src/projections/agent.js';
 import { systemClock } from '../../src/runtime/clock.js';
@@ -45,22 +46,23 @@ async function startController() {
   const common = { clock: systemClock, log };
   const evals = createInformer(server.transport, { ...controllerEvalInformer, namespace }, common);
   const agents = createInformer(server.transport, { ...controllerAgentInformer, namespace }, common);
+  const skills = createInformer(server.transport, { ...controllerSkillInformer, namespace }, common);
   const runs = createInformer(server.transport, { ...controllerRunInformer, namespace }, common);
   const part = createAgentEvalController({
     api: server.api,
     ...common,
-    caches: { evals, agents, runs },
+    caches: { evals, agents, skills, runs },
     backlogExceeded: () => undefined,
     reserve: () => ({ settle: () => undefined }),
   });
   const controller = new Controller({ ...part, ...common, backoff: { baseMs: 20, maxMs: 200, jitter: 0.2 } });
   part.watch((key) => controller.enqueue(key));
-  for (const informer of [evals, agents, runs]) informer.start();
-  await Promise.all([evals.synced, agents.synced, runs.synced]);
+  for (const informer of [evals, agents, skills, runs]) informer.start();
+  await Promise.all([evals.synced, agents.synced, skills.synced, runs.synced]);
   controller.start();
   return async () => {
     await controller.stop();
-    await Promise.all([evals, agents, runs].map((informer) => informer.stop()));
+    await Promise.all([evals, agents, skills, runs].map((informer) => informer.stop()));
   };
 }
 

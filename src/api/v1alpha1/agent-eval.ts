@@ -117,6 +117,11 @@ export type EvalResult = z.output<typeof EvalResult>;
 export const AgentEvalStatus = z.object({
   conditions: Conditions,
   generation: z.int().min(0).optional().describe('The metadata.generation that the results are about.'),
+  content: z
+    .string()
+    .max(64)
+    .optional()
+    .describe('SHA-256 of settings and skills of the agent; absent when they changed while the cases ran.'),
   phase: z.enum(['running', 'passed', 'failed']).optional().describe('running, passed or failed: all cases together.'),
   total: z.int().min(0).optional().describe('Number of cases times number of models.'),
   passed: z.int().min(0).optional().describe('How many of them passed.'),

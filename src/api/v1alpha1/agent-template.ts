@@ -10,6 +10,8 @@ const MAX_PARTS = 32;
 /** Published versions of one template that are kept. */
 export const MAX_TEMPLATE_VERSIONS = 100;
 export const MAX_TEMPLATE_AGENTS = 50;
+/** Evals that one template may demand. */
+const MAX_REQUIRED_EVALS = 20;
 /** Installs of one template that are counted at the same time. */
 export const MAX_COUNTING = 64;
 
@@ -31,6 +33,11 @@ export const AgentTemplateSpec = z.object({
   description: z.string().max(1024).default('').describe('What the template gives.'),
   category: z.string().max(64).default('').describe('Category under which people look for it.'),
   tags: z.array(z.string().max(64)).max(20).default([]).describe('Words by which people find it.'),
+  requiredEvals: z
+    .array(z.string().min(1).max(128))
+    .max(MAX_REQUIRED_EVALS)
+    .optional()
+    .describe('AgentEvals, as <box>.<name>, that must have passed for what is published.'),
   draft: TemplateContent.describe('The content that can still be edited.'),
   published: z
     .array(

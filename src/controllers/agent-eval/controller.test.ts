@@ -7,6 +7,7 @@ import type { AgentRun } from '../../api/v1alpha1/agent-run.js';
 import { Agents } from '../../api/v1alpha1/agent.js';
 import { controllerEvalInformer } from '../../projections/agent-eval.js';
 import { controllerRunInformer } from '../../projections/agent-run.js';
+import { controllerSkillInformer } from '../../projections/agent-skill.js';
 import { controllerAgentInformer } from '../../projections/agent.js';
 import type { RunEvent } from '../../protocol/run.js';
 import type { BacklogScope } from '../../run/start/backlog-budget.js';
@@ -52,6 +53,7 @@ function setUp(spec: Record<string, unknown> = {}) {
     caches: {
       evals: api.informer(controllerEvalInformer),
       agents: api.informer(controllerAgentInformer),
+      skills: api.informer(controllerSkillInformer),
       runs: api.informer(controllerRunInformer),
     },
     backlogExceeded: () => backlog.full,
@@ -191,6 +193,26 @@ describe('an eval', () => {
       new Set([`run ${first} ended as error: ModelError: The model said no.`, `run ${second} is gone`]),
     );
     expect(runs()).toEqual([first]);
+  });
+
+  it('names what the agent is made of, unless that changed while the cases ran', async () => {
+    const { api, begin, runs, end, reconcile, status, change } = setUp();
+    await begin();
+    const { content } = status();
+    expect(content).toMatch(/^[0-9a-f]{64}$/);
+    await end(runs()[0] ?? '', { output: 'Hello!' });
+    await reconcile();
+    expect(status()).toMatchObject({ phase: 'passed', content });
+
+    await change({ round: 2 });
+    await begin();
+    expect(status().content).toBe(content);
+    const ref = { namespace: NAMESPACE, name: 'ada' };
+    await api.patch(Agents, ref, { spec: { soul: 'Be rude.' } }, { type: 'merge' });
+    await end(runs().at(-1) ?? '', { output: 'Hello!' });
+    await reconcile();
+    expect(status()).toMatchObject({ phase: 'passed' });
+    expect(status()).not.toHaveProperty('content');
   });
 
   it('has no more cases under way than parallelism allows', async () => {

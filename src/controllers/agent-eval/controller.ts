@@ -11,6 +11,7 @@ import { AgentRuns } from '../../api/v1alpha1/agent-run.js';
 import { isNotFound, orUndefined } from '../../kube/errors.js';
 import type { Cache, KubeApi } from '../../kube/types.js';
 import type { Logger } from '../../observability/logger.js';
+import type { AgentChild } from '../../projections/agent-child.js';
 import type { ControllerAgent } from '../../projections/agent.js';
 import { BY_TRIGGER_UID } from '../../projections/agent-run.js';
 import type { ControllerRun } from '../../projections/agent-run.js';
@@ -30,6 +31,7 @@ import { patchStatus } from '../common/status-patch.js';
 import { advance, begin } from './advance.js';
 import type { Advance } from './advance.js';
 import { problemOfCases } from './assertions.js';
+import { contentOf } from './content.js';
 import { isSettled } from './evidence.js';
 import { cellsOf, isOver, isUnderWay, pendingResults, totalsOf } from './plan.js';
 import { obstacleOf } from './start.js';
@@ -39,7 +41,12 @@ export interface AgentEvalDependencies {
   api: Pick<KubeApi, 'get' | 'create' | 'patch'>;
   clock: Clock;
   log: Logger;
-  caches: { evals: Cache<AgentEval>; agents: Cache<ControllerAgent>; runs: Cache<ControllerRun> };
+  caches: {
+    evals: Cache<AgentEval>;
+    agents: Cache<ControllerAgent>;
+    skills: Cache<AgentChild>;
+    runs: Cache<ControllerRun>;
+  };
   backlogExceeded: StartDependencies['backlogExceeded'];
   reserve: StartDependencies['reserve'];
 }
@@ -176,16 +183,35 @@ async function work(deps: AgentEvalDependencies, draft: AgentEval, signal: Abort
       // The view of a controller that has just taken over may be old: whether the run was started is asked once.
       isChecked ||= await isCurrent(deps, draft, signal);
       if (!isChecked) return requeueAfter(CHANGED_RECHECK_MS);
+      if (results.every(({ phase }) => phase === 'pending')) await showContent(deps, draft, signal);
     }
     const next = await (result.phase === 'pending' ? begin : advance)(doing, draft, { cell, result }, signal);
     results[at] = next.result;
     waits ??= next.waits;
   }
+  if (results.every(isOver)) await keepContent(deps, draft, signal);
   showResults(deps, draft, results);
   setReady(draft, waits, deps.clock);
   logEnd(deps, draft);
   if (results.every(isOver)) return DONE;
   return requeueAfter(waits === undefined ? UNDER_WAY_RECHECK_MS : AGAIN_MS);
+}
+
+/** What the first case finds. */
+async function showContent(deps: AgentEvalDependencies, draft: AgentEval, signal: AbortSignal): Promise<void> {
+  const content = await currentContent(deps, draft, signal);
+  if (content !== undefined) draft.status = { ...draft.status, content };
+}
+
+/** Results of an agent that changed meanwhile are about nothing that can be named. */
+async function keepContent(deps: AgentEvalDependencies, draft: AgentEval, signal: AbortSignal): Promise<void> {
+  const { content, ...status } = draft.status ?? {};
+  if (content !== undefined && content !== (await currentContent(deps, draft, signal))) draft.status = status;
+}
+
+function currentContent(deps: AgentEvalDependencies, { metadata, spec }: AgentEval, signal: AbortSignal) {
+  const agent = { namespace: metadata.namespace ?? '', name: spec.agent };
+  return contentOf({ api: deps.api, skills: deps.caches.skills }, agent, signal);
 }
 
 /** Results, totals and what conditions say about them. */

@@ -97,7 +97,10 @@ async function apply(
 
 /** Publishing does not change the draft. */
 function isEdit({ agents, spec }: TemplateChange): boolean {
-  return agents !== undefined || ['name', 'description', 'category', 'tags'].some((field) => field in (spec ?? {}));
+  return (
+    agents !== undefined ||
+    ['name', 'description', 'category', 'tags', 'requiredEvals'].some((field) => field in (spec ?? {}))
+  );
 }
 
 /** Contents that the former object pointed to and the new one does not. */

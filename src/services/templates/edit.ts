@@ -35,6 +35,7 @@ export interface NewTemplate {
   description?: string | undefined;
   category?: string | undefined;
   tags?: readonly string[] | undefined;
+  requiredEvals?: readonly string[] | undefined;
   agentIds: readonly string[];
 }
 
@@ -112,6 +113,7 @@ function newTemplate(deps: TemplateDeps, caller: Caller, name: string, input: Ne
       description: input.description,
       category: input.category,
       tags: input.tags,
+      requiredEvals: input.requiredEvals,
       draft: EMPTY_CONTENT,
       updatedAt: isoNow(deps.clock),
     }),
@@ -144,6 +146,7 @@ export interface TemplateUpdate {
   description?: string | null | undefined;
   category?: string | null | undefined;
   tags?: readonly string[] | undefined;
+  requiredEvals?: readonly string[] | undefined;
 }
 
 /** The result of update_template: the draft only. One GET, at most one PATCH. */

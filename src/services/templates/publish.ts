@@ -16,6 +16,7 @@ import { findOwnTemplate, templateIdOf } from './find.js';
 import type { TemplateDeps } from './find.js';
 import { readVersion } from './read.js';
 import { isUnchanged, latestOf } from './records.js';
+import { evalProblems } from './required-evals.js';
 import { isoTime } from '../../api/time.js';
 
 /** The result of validate_template: the draft. */
@@ -24,6 +25,7 @@ export async function validateTemplate(deps: ScopeDeps, caller: Caller, id: stri
   const agents = await readVersion(deps, template, template.draft);
   const check = { description: template.description, agents };
   const { problems, warnings } = await checkTemplate(check, contextOf(deps, caller));
+  problems.push(...(await evalProblems(deps, caller, { requiredEvals: template.requiredEvals, agents })));
   return { templateId: templateIdOf(template), valid: problems.length === 0, problems, warnings };
 }
 
@@ -57,8 +59,9 @@ export async function publishTemplate(deps: TemplateDeps, caller: Caller, id: st
 }
 
 async function expectValid(deps: TemplateDeps, caller: Caller, { spec, draft }: TemplateState): Promise<void> {
-  const check = { description: spec.description, agents: await draft() };
-  const { problems } = await checkTemplate(check, contextOf(deps, caller));
+  const agents = await draft();
+  const { problems } = await checkTemplate({ description: spec.description, agents }, contextOf(deps, caller));
+  problems.push(...(await evalProblems(deps, caller, { requiredEvals: spec.requiredEvals ?? [], agents })));
   if (problems.length === 0) return;
   const shown = problems.slice(0, 20).map(({ path, message }) => `${path}: ${message}`);
   const more = problems.length > shown.length ? `; and ${problems.length - shown.length} more` : '';

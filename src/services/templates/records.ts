@@ -55,6 +55,7 @@ export function templateRecord(
     createdAt: template.createdAt,
     updatedAt: own || latest === undefined ? template.updatedAt : isoTime(latest.publishedAt),
     publishedAt: publishedAtOf(shown ?? latest),
+    ...(own && template.requiredEvals.length > 0 ? { requiredEvals: template.requiredEvals } : {}),
   };
 }
 

@@ -12,13 +12,14 @@ export function templateGate({ caller, services }: ToolCall): void {
 export const templateIdArgument = idArgument.describe('From list_templates.');
 export const templateAgentIdArgument = idArgument.describe('From get_template.');
 
-const { name, description, category, tags } = AgentTemplateSpec.shape;
+const { name, description, category, tags, requiredEvals } = AgentTemplateSpec.shape;
 
 export const templateFields = {
   name: name.describe('Display name.'),
   description: description.unwrap().optional().describe('What it gives; needed to publish.'),
   category: category.unwrap().optional().describe('Category.'),
   tags: tags.unwrap().optional().describe('Tags.'),
+  requiredEvals: requiredEvals.describe('AgentEvals, as <box>.<name>, that must pass before it is published.'),
 };
 
 /** In an update null empties a text. */
