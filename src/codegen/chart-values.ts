@@ -81,7 +81,22 @@ export const ChartValues = z.strictObject({
       host: z.string(),
       tlsSecretName: z.string(),
       annotations: z.record(z.string(), z.string()),
+      certManager: z
+        .strictObject({ issuer: z.string().max(253), kind: z.enum(['ClusterIssuer', 'Issuer']) })
+        .describe('Issuer of cert-manager that makes the TLS Secret; none when empty.'),
+      triggers: z
+        .strictObject({ enabled: z.boolean(), annotations: Texts })
+        .describe('A second Ingress for trigger URLs alone, so that they stay out of access logs.'),
     }),
+    httpRoute: z
+      .strictObject({
+        enabled: z.boolean(),
+        parentRefs: objects.describe('Gateways that serve it.'),
+        hostnames: z.array(z.string().max(253)).describe('That of publicUrl when empty.'),
+        annotations: Texts,
+        labels: Texts,
+      })
+      .describe('An HTTPRoute of the Gateway API, instead of or beside the Ingress.'),
   }),
   gateway: z.strictObject({
     ...Process,
@@ -99,6 +114,14 @@ export const ChartValues = z.strictObject({
           .describe('Address of the engine; empty means its own.'),
       })
       .describe('Search engine of Boxes that name none.'),
+    proxy: z
+      .strictObject({
+        url: z.string().regex(/^(https?:\/\/[^\s/]+\/?)?$/),
+        noProxy: z
+          .array(z.string().regex(/^[^\s,]+$/))
+          .describe('Hosts that are called directly; a leading dot means all below.'),
+      })
+      .describe('HTTP proxy for calls of model providers and search engines.'),
     modelPricesConfigMap: z.string().min(1).describe('ConfigMap of the release namespace with prices of models.'),
   }),
   controller: z.strictObject({
@@ -113,6 +136,16 @@ export const ChartValues = z.strictObject({
       installationMebibytes: z.int().min(1).describe('Stored inputs and transcripts of finished runs.'),
     }),
   }),
+  runs: z
+    .strictObject({
+      annotations: Texts,
+      labels: Texts,
+      nodeSelector: Texts,
+      tolerations: objects,
+      nodeAffinity: z.looseObject({}),
+      priorityClassName: z.string().max(253),
+    })
+    .describe('What the pods of runs and of network probes have besides.'),
   archive: z.strictObject({
     postgres: z.strictObject({
       secretName: z
@@ -136,9 +169,20 @@ export const ChartValues = z.strictObject({
     prometheusRule: z.strictObject({
       enabled: z.boolean().describe('Makes a PrometheusRule with the alerts of docs/operations.md.'),
       labels: z.record(z.string(), z.string()).describe('Labels by which the Prometheus selects it.'),
+      runbookUrl: z
+        .string()
+        .describe('Address of docs/runbooks.md for your people: runbook_url of the alerts begins with it.'),
       queuedHours: z.number().positive().describe('Alert when a run waits for longer.'),
     }),
+    grafanaDashboard: z.strictObject({
+      enabled: z.boolean().describe("Makes a ConfigMap with the dashboard, for the sidecar of Grafana's chart."),
+      labels: Texts.describe('Labels by which the sidecar finds it.'),
+      annotations: Texts.describe('For example the folder of the dashboard.'),
+    }),
   }),
+  extraCaBundle: z
+    .strictObject({ configMap: z.string().max(253), key: z.string().min(1).max(253) })
+    .describe('ConfigMap of the release namespace with further certificate authorities in PEM; none when empty.'),
   clusterCidrs: z.array(z.string().regex(CIDR)).describe('Ranges of the cluster that runs must never reach.'),
   networkPolicy: z.strictObject({
     enabled: z.boolean().describe('Makes NetworkPolicies around the pods of the control plane.'),

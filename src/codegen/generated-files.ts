@@ -6,6 +6,7 @@ import { ALL_KINDS } from '../api/v1alpha1/index.js';
 import { renderToolsDoc } from '../mcp/docs.js';
 import { TOOLS } from '../mcp/registry.js';
 import { chartDefaults, chartValuesSchema } from './chart-values.js';
+import { grafanaDashboard } from './grafana-dashboard.js';
 import { reasonsDoc } from './reasons-doc.js';
 import { resourcesDoc } from './resources-doc.js';
 import { settingsDoc } from './settings-doc.js';
@@ -23,6 +24,7 @@ export function generatedFiles(): Map<string, string> {
     files.set(`charts/boxwright/files/crds/${name}`, text);
   }
   files.set('charts/boxwright/values.schema.json', `${JSON.stringify(chartValuesSchema(), null, 2)}\n`);
+  files.set('charts/boxwright/files/dashboard.json', `${JSON.stringify(grafanaDashboard(), null, 2)}\n`);
   const values: unknown = parse(readFileSync('charts/boxwright/values.yaml', 'utf8'));
   files.set(
     'charts/boxwright/files/defaults.yaml',

@@ -5,6 +5,7 @@ import { resyncSeconds } from '../config/resync.js';
 import { textList } from '../config/text-list.js';
 import { cidrList } from '../config/cidrs.js';
 import { INTERNAL_PORT } from '../protocol/pod.js';
+import { runPodsSetting } from './run-pods.js';
 import type { RetentionLimits } from './retention/plan.js';
 
 const count = (fallback: number, text: string) => z.coerce.number().int().min(1).default(fallback).describe(text);
@@ -29,6 +30,9 @@ export const ControllerConfig = z.object({
     .describe('imagePullPolicy of run pods.'),
   runImagePullSecrets: textList.describe(
     'Pull secrets of run pods in Boxes that name none, separated by commas: Secrets of each Box namespace.',
+  ),
+  runPods: runPodsSetting.describe(
+    'JSON object with annotations, labels, nodeSelector, tolerations, nodeAffinity and priorityClassName of run pods and network probes.',
   ),
   gatewayService: z.string().min(1).default('boxwright-gateway').describe("Name of the gateway's Service."),
   apiService: z.string().min(1).default('boxwright-api').describe("Name of the API's Service; runs must not reach it."),

@@ -2,6 +2,7 @@ import { FakeClock } from '../../test/builders/fake-clock.js';
 import { RecordingApi } from '../../test/builders/recording-api.js';
 import { Services } from '../kube/core-types.js';
 import { createJobSettings } from './job-settings.js';
+import { RunPods } from './run-pods.js';
 
 const SIGNAL = new AbortController().signal;
 
@@ -18,6 +19,7 @@ function setUp(clusterIP?: string, ca: string | null = 'PEM') {
     runnerImage: 'boxwright-runner:1',
     toolsImage: 'boxwright-tools:1',
     runImagePullPolicy: 'Never',
+    runPods: RunPods.parse({ priorityClassName: 'low' }),
     gatewayService: 'boxwright-gateway',
     releaseNamespace: 'boxwright',
   } as const;
@@ -30,6 +32,7 @@ test('the gateway is reached by its address and verified by the name of its Serv
     runnerImage: 'boxwright-runner:1',
     toolsImage: 'boxwright-tools:1',
     imagePullPolicy: 'Never',
+    pods: RunPods.parse({ priorityClassName: 'low' }),
     gatewayIp: '10.96.0.7',
     gatewayServerName: 'boxwright-gateway.boxwright.svc',
     gatewayCa: 'PEM',

@@ -11,7 +11,7 @@ export interface JobSettingsDependencies {
   clock: Pick<Clock, 'monotonic'>;
   config: Pick<
     ControllerConfig,
-    'runnerImage' | 'toolsImage' | 'runImagePullPolicy' | 'gatewayService' | 'releaseNamespace'
+    'runnerImage' | 'toolsImage' | 'runImagePullPolicy' | 'runPods' | 'gatewayService' | 'releaseNamespace'
   >;
   /** PEM bundle; undefined until the installation is set up. */
   caBundle: () => string | undefined;
@@ -29,6 +29,7 @@ export function createJobSettings(deps: JobSettingsDependencies): (signal: Abort
       runnerImage: config.runnerImage,
       toolsImage: config.toolsImage,
       imagePullPolicy: config.runImagePullPolicy,
+      pods: config.runPods,
       gatewayIp: (await gateway(signal)).ip,
       gatewayServerName,
       gatewayCa,

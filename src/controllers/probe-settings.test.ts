@@ -2,6 +2,7 @@ import { FakeClock } from '../../test/builders/fake-clock.js';
 import { RecordingApi } from '../../test/builders/recording-api.js';
 import { Services } from '../kube/core-types.js';
 import { createProbeSettings } from './probe-settings.js';
+import { RunPods } from './run-pods.js';
 
 const SIGNAL = new AbortController().signal;
 
@@ -14,6 +15,7 @@ function setUp(apiService: object) {
   const config = {
     runnerImage: 'boxwright-runner:1',
     runImagePullPolicy: 'Never',
+    runPods: RunPods.parse({ priorityClassName: 'low' }),
     gatewayService: 'boxwright-gateway',
     apiService: 'boxwright-api',
     releaseNamespace: 'rel',
@@ -25,6 +27,7 @@ test('a probe tries the gateway where runs call it, and the API where clients in
   expect(await setUp({ clusterIP: '10.96.0.8', ports: [{ name: 'http', port: 80 }] })(SIGNAL)).toEqual({
     image: 'boxwright-runner:1',
     imagePullPolicy: 'Never',
+    pods: RunPods.parse({ priorityClassName: 'low' }),
     targets: [
       { name: 'gateway', host: '10.96.0.7', port: 8443 },
       { name: 'api', host: '10.96.0.8', port: 80 },

@@ -8,7 +8,7 @@ import type { JobSettingsDependencies } from './job-settings.js';
 export interface ProbeSettingsDependencies extends Pick<JobSettingsDependencies, 'api' | 'clock'> {
   config: Pick<
     ControllerConfig,
-    'runnerImage' | 'runImagePullPolicy' | 'gatewayService' | 'apiService' | 'releaseNamespace'
+    'runnerImage' | 'runImagePullPolicy' | 'runPods' | 'gatewayService' | 'apiService' | 'releaseNamespace'
   >;
 }
 
@@ -22,6 +22,7 @@ export function createProbeSettings(deps: ProbeSettingsDependencies): (signal: A
     return {
       image: config.runnerImage,
       imagePullPolicy: config.runImagePullPolicy,
+      pods: config.runPods,
       targets: [
         { name: 'gateway', host: gatewayAddress.ip, port: GATEWAY_PORT },
         { name: 'api', host: apiAddress.ip, port: apiAddress.port ?? API_PORT },

@@ -5,6 +5,7 @@ import { Provider } from '../api/v1alpha1/common.js';
 import { archiveUrl } from '../archive/config.js';
 import { maxFinishedRuns } from '../config/max-finished-runs.js';
 import { resyncSeconds } from '../config/resync.js';
+import { textList } from '../config/text-list.js';
 import { cidrList } from '../config/cidrs.js';
 import { GATEWAY_PORT, INTERNAL_PORT } from '../protocol/pod.js';
 
@@ -76,6 +77,14 @@ export const GatewayConfig = z.object({
     .regex(/^https?:\/\/[^\s?#@]+$/)
     .optional()
     .describe('Address of that search engine; its own when absent, but searxng has none.'),
+  httpsProxy: z
+    .string()
+    .regex(/^https?:\/\/[^\s/]+\/?$/)
+    .optional()
+    .describe('HTTP proxy for calls of model providers and search engines, by https. MCP servers are called directly.'),
+  noProxy: textList.describe(
+    'Hosts that are called without the proxy, separated by commas; with a leading dot all below. Names in the cluster always are.',
+  ),
   archiveUrl,
   maxFinishedRuns,
   clusterCidrs: cidrList.describe(

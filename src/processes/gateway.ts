@@ -18,6 +18,7 @@ import {
   createProviderDispatcher,
   installationSecretOf,
   type ModelSettings,
+  type ProxySettings,
 } from '../gateway/providers/model-access.js';
 import { createProviderStatus } from '../gateway/providers/provider-status.js';
 import { ProviderClient } from '../gateway/providers/provider-client.js';
@@ -58,7 +59,8 @@ export interface GatewayProcessDeps extends ProcessBase {
     | 'clusterCidrs'
     | 'maxFinishedRuns'
   > &
-    ModelSettings;
+    ModelSettings &
+    ProxySettings;
   /** Absent when the installation has none. */
   archive?: PostgresArchive | undefined;
 }
@@ -76,7 +78,7 @@ export function createGatewayProcess(deps: GatewayProcessDeps): GatewayProcess {
   const { config, api, clock, log, registry } = deps;
   let draining = false;
   const caches = createGatewayCaches(deps.informer, config);
-  const dispatcher = createProviderDispatcher();
+  const dispatcher = createProviderDispatcher(config);
   const web = new WebClient({
     isPublic: publicAddresses(config.clusterCidrs),
     isTrusted: operatorAddresses(),

@@ -24,7 +24,7 @@ interface Rule {
   expr: string;
   for?: string;
   labels: { severity: string };
-  annotations: { summary: string; description: string };
+  annotations: { summary: string; description: string; runbook_url: string };
 }
 
 interface Manifest {
@@ -36,6 +36,13 @@ interface Manifest {
     selector?: { matchLabels: Record<string, string> };
     podMetricsEndpoints?: { port: string; path: string; interval: string }[];
   };
+}
+
+interface Panel {
+  id: number;
+  type: string;
+  gridPos: { x: number; y: number };
+  targets?: { expr: string }[];
 }
 
 /** Metrics of every process, but those of Node itself. */
@@ -118,9 +125,48 @@ describe('monitoring of the chart', () => {
       expect(['critical', 'warning']).toContain(labels.severity);
       expect(annotations.summary.length).toBeGreaterThan(10);
       expect(annotations.description.length).toBeGreaterThan(10);
+      expect(annotations.runbook_url).toBe(`docs/runbooks.md#${alert.toLowerCase()}`);
       expect(expr.match(/\{/g)?.length).toBe(expr.match(/namespace="bw-system"/g)?.length);
       expect(isBalanced(expr)).toBe(true);
       expect(bound !== undefined || expr.includes('increase(')).toBe(true);
+    }
+  });
+
+  test('every alert has a runbook, where people read them, and every runbook an alert', async () => {
+    const url = 'metrics.prometheusRule.runbookUrl=https://wiki.example.com/boxwright';
+    const all = await rules(url);
+    expect(all[0]?.annotations.runbook_url).toBe('https://wiki.example.com/boxwright#boxwrightcallsturnedaway');
+    const titles = [...readFileSync('docs/runbooks.md', 'utf8').matchAll(/^## (\w+)$/gm)].map(([, title]) => title);
+    expect(new Set(titles)).toEqual(new Set(all.map(({ alert }) => alert)));
+  });
+
+  test('the dashboard is a ConfigMap that the sidecar finds, and asks for metrics and labels that are exported', async () => {
+    expect((await render()).some(({ metadata }) => metadata.name === 'boxwright-dashboard')).toBe(false);
+    const manifests = (await render('metrics.grafanaDashboard.enabled=true')) as unknown as {
+      kind: string;
+      metadata: { name: string; labels: Record<string, string> };
+      data: Record<string, string>;
+    }[];
+    const found = manifests.find(({ metadata }) => metadata.name === 'boxwright-dashboard');
+    expect(found).toMatchObject({ kind: 'ConfigMap', metadata: { labels: { grafana_dashboard: '1' } } });
+    const { panels } = JSON.parse(found?.data['boxwright.json'] ?? '') as { panels: Panel[] };
+    const drawn = panels.filter(({ type }) => type !== 'row');
+    expect(new Set(panels.map(({ id }) => id)).size).toBe(panels.length);
+    expect(new Set(panels.map(({ gridPos: { x, y } }) => `${x},${y}`)).size).toBe(panels.length);
+    const known = new Map((await exported()).map(({ name, labels }) => [name, labels]));
+    known.set('boxwright_process_resident_memory_bytes', []);
+    for (const expr of drawn.flatMap(({ targets = [] }) => targets.map((target) => target.expr))) {
+      const names = namesIn(expr).map((name) => name.replace(/_bucket$/, ''));
+      expect(names.length).toBeGreaterThan(0);
+      expect(names.filter((name) => !known.has(name))).toEqual([]);
+      expect(isBalanced(expr)).toBe(true);
+      expect(expr.match(/\{/g)?.length).toBe(expr.match(/namespace="\$namespace"/g)?.length);
+      const labels = [...expr.matchAll(/by \(([^)]*)\)/g)].flatMap(([, list = '']) => list.split(', '));
+      const scraped = new Set(['pod', 'component', 'le']);
+      const missing = labels.filter(
+        (label) => !scraped.has(label) && !names.some((name) => known.get(name)?.includes(label)),
+      );
+      expect(missing).toEqual([]);
     }
   });
 

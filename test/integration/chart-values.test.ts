@@ -2,6 +2,7 @@
 import { cp, mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { runPodsSetting } from '../../src/controllers/run-pods.js';
 import { renderChart } from '../builders/chart.js';
 import { findTools } from '../builders/kubectl.js';
 import { spawnApiServer } from '../builders/spawn-api-server.mjs';
@@ -56,6 +57,14 @@ const EVERYTHING = [
   'api.service.type=LoadBalancer',
   'api.service.loadBalancerClass=example.com/internal',
   'api.service.annotations.scheme=internal',
+  'api.ingress.enabled=true',
+  'api.ingress.host=agents.example.com',
+  'api.ingress.certManager.issuer=letsencrypt',
+  'gateway.proxy.url=http://proxy.example.com:3128',
+  'gateway.proxy.noProxy={.example.com}',
+  'extraCaBundle.configMap=corporate-ca',
+  'metrics.grafanaDashboard.enabled=true',
+  'runs.nodeSelector.pool=agents',
 ];
 
 test.each(PROCESSES)(
@@ -107,6 +116,113 @@ test('the Service of the API takes annotations, and a class where it is a load b
   expect(inside?.spec).not.toHaveProperty('loadBalancerClass');
   const outside = find(await renderChart<Manifest>([...values, 'api.service.type=LoadBalancer']), 'Service', 'api');
   expect(outside?.spec).toHaveProperty('loadBalancerClass', 'example.com/x');
+});
+
+const byKind = (manifests: readonly Manifest[], kind: string) => manifests.filter((one) => one.kind === kind);
+const INGRESS = ['api.ingress.enabled=true', 'api.ingress.host=agents.example.com'];
+const NO_LOG = 'nginx.ingress.kubernetes.io/enable-access-log';
+
+test('trigger URLs have an Ingress of their own, which writes no access log', async () => {
+  const shape = async (...values: string[]) =>
+    byKind(await renderChart<Manifest>([...INGRESS, ...values]), 'Ingress').map(({ metadata, spec }) => {
+      const { rules, tls } = spec as unknown as {
+        rules: { host: string; http: { paths: { path: string }[] } }[];
+        tls?: { secretName: string }[];
+      };
+      const paths = rules.flatMap(({ http }) => http.paths.map(({ path }) => path));
+      const { annotations = {} } = metadata;
+      const issuer = annotations['cert-manager.io/cluster-issuer'] ?? annotations['cert-manager.io/issuer'];
+      return [metadata.name, paths.join(), annotations[NO_LOG], tls?.[0]?.secretName, issuer];
+    });
+  expect(await shape()).toEqual([
+    ['boxwright-api', '/api/', undefined, undefined, undefined],
+    ['boxwright-api-triggers', '/api/t/', 'false', undefined, undefined],
+  ]);
+  expect(await shape('api.ingress.triggers.enabled=false')).toHaveLength(1);
+  // One of the two asks for the certificate, and both use it.
+  expect(await shape('api.ingress.certManager.issuer=le')).toEqual([
+    ['boxwright-api', '/api/', undefined, 'boxwright-api-tls', 'le'],
+    ['boxwright-api-triggers', '/api/t/', 'false', 'boxwright-api-tls', undefined],
+  ]);
+  const own = [
+    'api.ingress.certManager.issuer=le',
+    'api.ingress.certManager.kind=Issuer',
+    'api.ingress.tlsSecretName=own',
+  ];
+  expect((await shape(...own))[0]).toEqual(['boxwright-api', '/api/', undefined, 'own', 'le']);
+});
+
+test('an HTTPRoute of the Gateway API leads to the Service and waits as long as send_message does', async () => {
+  const enabled = ['api.httpRoute.enabled=true'];
+  await expect(renderChart(enabled)).rejects.toThrow('api.httpRoute.parentRefs is required');
+  const parent = ['api.httpRoute.parentRefs[0].name=public', 'api.httpRoute.parentRefs[0].namespace=gateways'];
+  const values = [...enabled, ...parent, 'publicUrl=https://agents.example.com:8443'];
+  const [route] = byKind(await renderChart<Manifest>(values), 'HTTPRoute');
+  expect(route).toMatchObject({
+    apiVersion: 'gateway.networking.k8s.io/v1',
+    spec: {
+      parentRefs: [{ name: 'public', namespace: 'gateways' }],
+      hostnames: ['agents.example.com'],
+      rules: [
+        {
+          matches: [{ path: { type: 'PathPrefix', value: '/api' } }],
+          timeouts: { request: '660s', backendRequest: '660s' },
+          backendRefs: [{ name: 'boxwright-api', port: 80 }],
+        },
+      ],
+    },
+  });
+  // Callers may use the further names that it has.
+  const named = await renderChart<Manifest>([...values, 'api.httpRoute.hostnames={other.example.com}']);
+  expect(find(named, 'Deployment', 'api')?.spec.template.spec.containers[0]?.env).toContainEqual({
+    name: 'BOXWRIGHT_ALLOWED_HOSTS',
+    value: 'other.example.com',
+  });
+});
+
+test('every process trusts the further authorities, and the gateway alone gets the proxy', async () => {
+  const ca = { name: 'NODE_EXTRA_CA_CERTS', value: '/etc/boxwright/ca/bundle.crt' };
+  const proxy = { name: 'BOXWRIGHT_HTTPS_PROXY', value: 'http://proxy.example.com:3128' };
+  const manifests = await renderChart<Manifest>(EVERYTHING);
+  for (const component of PROCESSES) {
+    const pod = find(manifests, 'Deployment', component)?.spec.template.spec;
+    expect(pod?.containers[0]?.env).toContainEqual(ca);
+    expect(pod?.containers[0]?.volumeMounts).toContainEqual({
+      name: 'extra-ca',
+      mountPath: '/etc/boxwright/ca',
+      readOnly: true,
+    });
+    expect(pod?.['volumes']).toContainEqual({
+      name: 'extra-ca',
+      configMap: { name: 'corporate-ca', items: [{ key: 'ca.crt', path: 'bundle.crt' }] },
+    });
+    expect(pod?.containers[0]?.env.some((one) => JSON.stringify(one) === JSON.stringify(proxy))).toBe(
+      component === 'gateway',
+    );
+  }
+  expect(JSON.stringify(await renderChart([]))).not.toMatch(/NODE_EXTRA_CA_CERTS|HTTPS_PROXY/);
+});
+
+test('the controller gets what run pods have besides; labels of ours are refused', async () => {
+  const env = find(await renderChart<Manifest>(['runs.priorityClassName=low']), 'Deployment', 'controller')?.spec
+    .template.spec.containers[0]?.env as { name: string; value: string }[];
+  const setting = env.find(({ name }) => name === 'BOXWRIGHT_RUN_PODS')?.value;
+  expect(runPodsSetting.parse(setting)).toMatchObject({
+    annotations: { 'cluster-autoscaler.kubernetes.io/safe-to-evict': 'false' },
+    priorityClassName: 'low',
+  });
+  await expect(renderChart(['runs.labels.boxwright\\.dev/run=x'])).rejects.toThrow(
+    'written by the control plane alone',
+  );
+});
+
+test('helm test runs a pod without a token, at the port of the Service', async () => {
+  const [pod] = byKind(await renderChart<Manifest>(['api.service.port=8000']), 'Pod');
+  expect(pod?.metadata.annotations).toMatchObject({ 'helm.sh/hook': 'test' });
+  expect(pod?.spec).toMatchObject({ automountServiceAccountToken: false, restartPolicy: 'Never' });
+  const [container] = (pod?.spec['containers'] ?? []) as { args: string[]; env: { name: string; value: string }[] }[];
+  expect(container?.args).toEqual(['smoke-test']);
+  expect(container?.env[0]?.value).toBe('http://boxwright-api.bw-system.svc:8000');
 });
 
 test.each([

@@ -146,6 +146,9 @@ spec:
             {{- with .env }}
             {{- . | nindent 12 }}
             {{- end }}
+            {{- with .root.Values.extraCaBundle.configMap }}
+            - { name: NODE_EXTRA_CA_CERTS, value: /etc/boxwright/ca/bundle.crt }
+            {{- end }}
             {{- with .values.extraEnv }}
             {{- toYaml . | nindent 12 }}
             {{- end }}
@@ -170,11 +173,14 @@ spec:
             {{- toYaml .values.resources | nindent 12 }}
           securityContext:
             {{- include "boxwright.containerSecurity" .root | nindent 12 }}
-          {{- with concat (.mounts | default "[]" | fromYamlArray) .values.extraVolumeMounts }}
+          {{- $bundle := .root.Values.extraCaBundle }}
+          {{- $bundleMount := dict "name" "extra-ca" "mountPath" "/etc/boxwright/ca" "readOnly" true }}
+          {{- $bundleVolume := dict "name" "extra-ca" "configMap" (dict "name" $bundle.configMap "items" (list (dict "key" $bundle.key "path" "bundle.crt"))) }}
+          {{- with concat (.mounts | default "[]" | fromYamlArray) (ternary (list $bundleMount) list (ne $bundle.configMap "")) .values.extraVolumeMounts }}
           volumeMounts:
             {{- toYaml . | nindent 12 }}
           {{- end }}
-      {{- with concat (.volumes | default "[]" | fromYamlArray) .values.extraVolumes }}
+      {{- with concat (.volumes | default "[]" | fromYamlArray) (ternary (list $bundleVolume) list (ne $bundle.configMap "")) .values.extraVolumes }}
       volumes:
         {{- toYaml . | nindent 8 }}
       {{- end }}

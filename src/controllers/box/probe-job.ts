@@ -17,6 +17,7 @@ import { apiVersionOf, controllerReference } from '../../kube/owner-references.j
 import { PROBE_CONTAINER, PROBE_TARGETS_ENV } from '../../protocol/network-probe.js';
 import type { ProbeTarget } from '../../protocol/network-probe.js';
 import { POD_GID, RUNNER_UID } from '../../protocol/pod.js';
+import { podMetadata, podPlacement, type RunPods } from '../run-pods.js';
 import { networkPolicySpecs } from './network-policies.js';
 import type { NetworkSettings } from './network-policies.js';
 
@@ -30,6 +31,8 @@ const TTL_SECONDS = 600;
 export interface ProbeSettings {
   image: string;
   imagePullPolicy: string;
+  /** As those of runs: a probe says something about the nodes on which they run. */
+  pods?: RunPods | undefined;
   targets: readonly ProbeTarget[];
 }
 
@@ -60,7 +63,7 @@ export function buildProbeJob(box: Box, settings: ProbeSettings, digest: string)
       activeDeadlineSeconds: PROBE_DEADLINE_SECONDS,
       ttlSecondsAfterFinished: TTL_SECONDS,
       template: {
-        metadata: { labels, annotations: { 'sidecar.istio.io/inject': 'false', 'linkerd.io/inject': 'disabled' } },
+        metadata: podMetadata(labels, settings.pods),
         spec: podSpec(box, settings),
       },
     },
@@ -78,6 +81,7 @@ function podSpec(box: Box, settings: ProbeSettings): Record<string, unknown> {
     enableServiceLinks: false,
     terminationGracePeriodSeconds: 1,
     ...(runtimeClassName === undefined ? {} : { runtimeClassName }),
+    ...podPlacement(settings.pods),
     securityContext: {
       runAsNonRoot: true,
       runAsUser: RUNNER_UID,

@@ -1,5 +1,5 @@
 /** Everything that calls of models and search engines need beside the run: credentials, catalogue and connections. */
-import { Agent, type Dispatcher } from 'undici';
+import { Agent, EnvHttpProxyAgent, type Dispatcher } from 'undici';
 import { ConfigMaps, Secrets } from '../../kube/core-types.js';
 import type { KubeApi, ObjectRef } from '../../kube/types.js';
 import type { BodyBudget } from '../../net/body-budget.js';
@@ -20,6 +20,9 @@ export type ModelSettings = Pick<GatewayConfig, 'releaseNamespace' | 'modelBaseU
   webSearchEngine?: InstallationSearch['engine'];
   webSearchBaseUrl?: string | undefined;
 };
+
+/** The HTTP proxy of the installation, where it has one. */
+export type ProxySettings = Partial<Pick<GatewayConfig, 'httpsProxy' | 'noProxy'>>;
 
 export interface ModelAccessOptions {
   api: Pick<KubeApi, 'get'>;
@@ -80,13 +83,24 @@ export function installationSecretOf(
 }
 
 /** Connections to providers: kept open, and without bounds of their own, since every call has one. */
-export function createProviderDispatcher(): Agent {
-  return new Agent({
+export function createProviderDispatcher({ httpsProxy, noProxy = [] }: ProxySettings = {}): Dispatcher {
+  const options = {
     connections: 128,
     headersTimeout: 0,
     bodyTimeout: 0,
     keepAliveTimeout: 20_000,
     keepAliveMaxTimeout: 60_000,
     connect: { timeout: 10_000 },
+  };
+  if (httpsProxy === undefined) return new Agent(options);
+  return new EnvHttpProxyAgent({
+    ...options,
+    httpsProxy,
+    // An empty text: the environment says nothing about plain http, which goes to addresses of the operator.
+    httpProxy: '',
+    noProxy: [...IN_CLUSTER, ...noProxy].join(','),
   });
 }
+
+/** Names that no proxy outside knows. */
+const IN_CLUSTER = ['localhost', '127.0.0.1', '.svc', '.cluster.local'];

@@ -37,6 +37,7 @@ import {
 import { renderSurroundings, type Surroundings } from '../../../protocol/surroundings.js';
 import { formatMicroUsd } from '../../../run/usage/money.js';
 import { parseQuantity } from '../../common/quantity.js';
+import { podMetadata, podPlacement, type RunPods } from '../../run-pods.js';
 import { executionSecondsOf } from '../execution/execution-limit.js';
 
 /** A finished Job stays readable (kubectl logs) for this long after the outcome is stored. */
@@ -53,6 +54,8 @@ export interface JobSettings {
   /** Unless the Box names another. */
   toolsImage: string;
   imagePullPolicy: string;
+  /** What the operator gives all pods besides. */
+  pods?: RunPods | undefined;
   /** ClusterIP of the gateway's Service: a run pod needs no DNS to reach it. */
   gatewayIp: string;
   /** Name in the gateway's certificate: `<service>.<namespace>.svc`. */
@@ -108,8 +111,7 @@ export function buildJob(input: JobInput): Job {
       },
       activeDeadlineSeconds: outerDeadlineSeconds(run, box),
       template: {
-        // Meshes would inject a proxy that breaks the sidecar order and the egress rules.
-        metadata: { labels, annotations: { 'sidecar.istio.io/inject': 'false', 'linkerd.io/inject': 'disabled' } },
+        metadata: podMetadata(labels, input.settings.pods),
         spec: podSpec(input),
       },
     },
@@ -178,7 +180,7 @@ function podSpec(input: JobInput): Record<string, unknown> {
       fsGroupChangePolicy: 'OnRootMismatch',
       seccompProfile: { type: 'RuntimeDefault' },
     },
-    ...(claimName === undefined ? {} : { affinity: besideRunsOf(run.spec.agent) }),
+    ...podPlacement(settings.pods, claimName === undefined ? undefined : besideRunsOf(run.spec.agent)),
     initContainers: [toolsContainer(box, settings)],
     containers: [runnerContainer(input)],
     volumes: volumes(box, claimName),
@@ -188,7 +190,7 @@ function podSpec(input: JobInput): Record<string, unknown> {
 /** One node at a time mounts the volume: runs of the agent that work at once must meet there. The first one is free to choose. */
 function besideRunsOf(agent: string): Record<string, unknown> {
   const term = { labelSelector: { matchLabels: { [LABEL_AGENT]: agent } }, topologyKey: 'kubernetes.io/hostname' };
-  return { podAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [term] } };
+  return { requiredDuringSchedulingIgnoredDuringExecution: [term] };
 }
 
 /** The agent's hands: hostile code runs here. No token, no gateway address. A native sidecar ends with `runner`. */
