@@ -7,7 +7,15 @@ export const BUNDLES = {
   'boxwright-tools': { boxwright: 'src/tools-main.ts', 'page-worker': 'src/runner/tools/web/page-worker.ts' },
 };
 
+// A release names its version and its commit (src/config/version.ts); other builds are the same for every commit, so that an
+// unchanged tree gives unchanged images.
+const { VERSION, REVISION } = process.env;
+
 export const BUILD = {
+  define: {
+    ...(VERSION ? { BUILD_VERSION: JSON.stringify(VERSION) } : {}),
+    ...(REVISION ? { BUILD_REVISION: JSON.stringify(REVISION) } : {}),
+  },
   outExtension: { '.js': '.mjs' },
   bundle: true,
   // Only in the image with a browser, and loaded only by a call that needs it.

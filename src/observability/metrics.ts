@@ -16,6 +16,17 @@ export function createRegistry(component: string): Registry {
   return registry;
 }
 
+/** `boxwright_build_info`: always 1; its labels say which build runs. */
+export function createBuildInfo(registry: Registry, build: { version: string; revision: string }): void {
+  const info = new Gauge({
+    name: 'boxwright_build_info',
+    help: 'Always 1: which build this process is.',
+    labelNames: ['version', 'revision'],
+    registers: [registry],
+  });
+  info.set(build, 1);
+}
+
 export interface HttpRequestSample {
   /** The pattern, for example `/api/t/:agent/:slug/:token`; never the URL. */
   route: string;

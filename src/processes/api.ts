@@ -48,7 +48,7 @@ import {
 } from './bootstrap.js';
 import { createApiApp } from './api-app.js';
 import { GatewayFeeds } from './gateway-feeds.js';
-import { PRODUCT_VERSION } from './version.js';
+import { PRODUCT_VERSION } from '../config/version.js';
 import { API_PODS, peerPodInformer } from '../projections/pod.js';
 import { apiWebhookKeysInformer } from '../projections/webhook-keys.js';
 import { createWebhookKeyReader } from '../services/triggers/webhook-keys.js';

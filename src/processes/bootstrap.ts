@@ -3,6 +3,7 @@
  * port of probes and metrics. Each process file composes the rest.
  */
 import type { Registry } from 'prom-client';
+import { PRODUCT_REVISION, PRODUCT_VERSION } from '../config/version.js';
 import { createKubeApi } from '../kube/client.js';
 import { createInformer } from '../kube/informer.js';
 import { loadConnection } from '../kube/kube-config.js';
@@ -10,7 +11,7 @@ import { ServerClock } from '../kube/server-clock.js';
 import { createTransport } from '../kube/transport.js';
 import type { Informer, InformerFactory, KubeApi } from '../kube/types.js';
 import { createLogger, type Logger } from '../observability/logger.js';
-import { createKubeMetrics, createRegistry } from '../observability/metrics.js';
+import { createBuildInfo, createKubeMetrics, createRegistry } from '../observability/metrics.js';
 import { startInternalServer, type InternalRoute, type InternalServer, type Problem } from '../observability/probes.js';
 import { systemClock, type Clock } from '../runtime/clock.js';
 import { Manager, type Runnable } from '../runtime/manager.js';
@@ -53,14 +54,21 @@ export async function bootstrap(
 ): Promise<Bootstrapped> {
   const clock = new ServerClock(systemClock);
   const log = createLogger(name, logLevel);
+  log.info({ version: PRODUCT_VERSION, revision: PRODUCT_REVISION }, 'starting');
   const registry = createRegistry(name);
+  createBuildInfo(registry, { version: PRODUCT_VERSION, revision: PRODUCT_REVISION });
   const metrics = createKubeMetrics(registry);
   const connection = await loadConnection({
     clock,
     env: { ...env },
     ...(kubeconfig === undefined ? {} : { kubeconfig }),
   });
-  const options = { clock, serverTime: clock, userAgent: `boxwright-${name}`, metrics };
+  const options = {
+    clock,
+    serverTime: clock,
+    userAgent: `boxwright-${name}/${PRODUCT_VERSION} (${PRODUCT_REVISION})`,
+    metrics,
+  };
   const transport = createTransport(connection, options);
   const transports = [transport];
   const informer: InformerFactory = (of) =>

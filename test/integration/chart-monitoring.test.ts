@@ -11,6 +11,7 @@ import {
   createArchiveMetrics,
   createControllerMetrics,
   createEventMetrics,
+  createBuildInfo,
   createHttpMetrics,
   createKubeMetrics,
   trackReadiness,
@@ -48,6 +49,7 @@ interface Panel {
 /** Metrics of every process, but those of Node itself. */
 function exported(): Promise<{ name: string; labels: string[] }[]> {
   const registry = new Registry();
+  createBuildInfo(registry, { version: '1', revision: 'a' });
   createHttpMetrics(registry);
   createKubeMetrics(registry);
   createControllerMetrics(registry);

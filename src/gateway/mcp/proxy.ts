@@ -2,6 +2,7 @@
  * One message to an MCP server and what it answers. Addresses were set by users and servers are hostile: the
  * dialer checks the address, no redirect is followed, time and size are bounded, and only JSON-RPC goes back.
  */
+import { USER_AGENT } from '../../config/version.js';
 import type { BodyBudget } from '../../net/body-budget.js';
 import { noRoom, readAnswer, readText } from '../../net/capped-body.js';
 import { AddressRefusedError } from '../../net/dial.js';
@@ -23,7 +24,7 @@ const CALL_MS = 90_000;
 const MAX_REFUSAL_BYTES = 64 * 1024;
 const ANSWER_LIMITS = { depth: MAX_MCP_ANSWER_DEPTH };
 /** A header of the user wins. */
-const USER_AGENT = { 'user-agent': 'boxwright' };
+const CALLER = { 'user-agent': USER_AGENT };
 /** These win. */
 const MESSAGE_HEADERS = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' };
 const SESSION = /^[\x21-\x7e]{1,1024}$/;
@@ -88,7 +89,7 @@ export class McpProxy {
   async #send({ target, message, headers }: McpExchange, signal: AbortSignal): Promise<WebResponse> {
     const { url, trusted, server, box } = target;
     const common = { url, trusted, signal };
-    const own = { ...USER_AGENT, ...target.headers, ...headers };
+    const own = { ...CALLER, ...target.headers, ...headers };
     try {
       return await (message === undefined
         ? this.options.web.request({ ...common, method: 'DELETE', headers: own })

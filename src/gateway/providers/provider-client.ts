@@ -1,4 +1,5 @@
 /** HTTP to providers: persistent connections, one request at a time, and for probes a few tries that honour Retry-After. */
+import { USER_AGENT } from '../../config/version.js';
 import type { Readable } from 'node:stream';
 import { request as httpRequest, type Dispatcher } from 'undici';
 import { backoffDelay } from '../../runtime/backoff.js';
@@ -89,7 +90,7 @@ export class ProviderClient {
           ...headers,
           ...(body === undefined ? {} : { 'content-type': 'application/json' }),
           accept: '*/*',
-          'user-agent': 'boxwright',
+          'user-agent': USER_AGENT,
         },
         body: body ?? null,
         signal,
