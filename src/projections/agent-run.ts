@@ -200,7 +200,7 @@ export function projectGatewayRun(run: AgentRun): GatewayRun {
     };
   }
   const { agent, sessionId, parent } = run.spec;
-  const { phase, reason, claim, transcript, usageFinal, pending, untrusted, approvals } = run.status ?? {
+  const { phase, reason, claim, transcript, usageFinal, pending, untrusted, approvals, ...status } = run.status ?? {
     phase: 'running' as const,
   };
   return {
@@ -219,6 +219,7 @@ export function projectGatewayRun(run: AgentRun): GatewayRun {
       ...(pending === undefined ? {} : { pending }),
       ...(untrusted === undefined ? {} : { untrusted }),
       ...(approvals === undefined ? {} : { approvals }),
+      ...('sessionId' in status ? { sessionId: status.sessionId } : {}),
     },
   };
 }

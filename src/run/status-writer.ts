@@ -41,6 +41,7 @@ export const FIELD_OWNERS = {
   output: WHO_ENDS,
   outputTruncated: WHO_ENDS,
   agentUid: ['run controller'],
+  sessionId: ['run controller'],
   claim: ['gateway'],
   provider: ['gateway'],
   model: ['gateway'],

@@ -39,8 +39,8 @@ export type StatusEvent =
   | { type: 'queued'; reason: QueueReason; message: string; now: string }
   /** It waits no longer; its pod is starting. */
   | { type: 'admitted'; now: string }
-  /** The agent of a run that was made by hand. */
-  | { type: 'agent-found'; agentUid: string }
+  /** The agent of a run that was made by hand, and the session that it goes on with. */
+  | { type: 'agent-found'; agentUid: string; sessionId?: string | undefined }
   /** A pod claims it, by way of a gateway that from now on owns it. */
   | { type: 'claimed'; claim: Claim; facts: ClaimFacts; now: string }
   /** Another gateway takes it over from one that is lost. */
@@ -88,7 +88,7 @@ function beforeItsEnd(run: AgentRun, event: StatusEvent): RunStatus | undefined 
     case 'admitted':
       return isTrue(run.status?.conditions, 'Queued') ? withCondition(run, ADMITTED, event.now) : undefined;
     case 'agent-found':
-      return run.status?.agentUid === undefined ? { ...statusOf(run), agentUid: event.agentUid } : undefined;
+      return found(run, event);
     case 'claimed':
       return claimed(run, event);
     case 'taken-over':
@@ -166,6 +166,13 @@ function derive(conditions: readonly Condition[]): Pick<RunStatus, 'phase' | 're
 }
 
 type EventOf<T extends StatusEvent['type']> = Extract<StatusEvent, { type: T }>;
+
+/** What is known of the run by now stays. */
+function found(run: AgentRun, { agentUid, sessionId }: EventOf<'agent-found'>): RunStatus | undefined {
+  const known = statusOf(run);
+  if (known.agentUid !== undefined && (sessionId === undefined || known.sessionId !== undefined)) return undefined;
+  return { ...known, agentUid: known.agentUid ?? agentUid, ...(sessionId === undefined ? {} : { sessionId }) };
+}
 
 /** A run that a pod has claimed never waits again: something may have been executed. */
 function queued(run: AgentRun, { reason, message, now }: EventOf<'queued'>): RunStatus | undefined {

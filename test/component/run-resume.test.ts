@@ -38,6 +38,17 @@ test('after an error of the model the next message goes on behind the last compl
   ]);
 });
 
+test('a run of a manifest goes on with the session that spec.resume led to', async () => {
+  await start([{ calls: [WRITE] }, { fault: 'status', status: 400, message: 'no' }, { text: 'Went on.' }]);
+  await model.pods.run('helper-1', { message: 'Deploy it.' });
+  const pod = model.pods.world.addRun('helper-2', { message: 'Go on.', resume: 'helper-1' }, 'helper-1');
+  model.pods.world.changeRun('helper-2', { status: { phase: 'running', sessionId: 's-helper-1' } });
+  const next = await model.pods.execute(pod);
+
+  expect(next.status).toMatchObject({ phase: 'done', output: 'Went on.' });
+  expect(sent(2).map(({ role }) => role)).toEqual(['user', 'assistant', 'tool', 'user', 'user']);
+});
+
 test.each([
   ['was told only', { live: true }],
   ['was stored', { live: false }],

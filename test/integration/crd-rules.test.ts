@@ -136,6 +136,7 @@ describe('the rules of the CRDs', () => {
       'spec.sessionId cannot be changed',
     ],
     ['AgentRun', 'fixed-run-2', { agent: 'a', message: 'x' }, { sessionId: 's1' }, 'spec.sessionId cannot be changed'],
+    ['AgentRun', 'fixed-run-5', { agent: 'a', message: 'x' }, { resume: 'r' }, 'spec.resume cannot be changed'],
     ['AgentRun', 'fixed-run-4', { agent: 'a', message: 'x' }, { steer: true }, 'spec.steer cannot be changed'],
     ['AgentRun', 'fixed-run-5', { agent: 'a', message: 'x' }, { model: { name: 'm' } }, 'spec.model cannot be changed'],
     ['AgentRun', 'fixed-run-3', { agent: 'a', message: 'x' }, { message: 'y' }, 'spec.message cannot be changed'],

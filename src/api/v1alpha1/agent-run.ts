@@ -87,6 +87,14 @@ export const AgentRunSpec = z.object({
     .regex(/^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/)
     .optional()
     .describe('The conversation that the run belongs to; a new one when absent. Set by the control plane only.'),
+  resume: z
+    .string()
+    .max(63)
+    .regex(/^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/)
+    .optional()
+    .describe(
+      'A run of the same agent whose conversation goes on: the message is the next one of its session, and what the run did until it ended, or was lost, is known.',
+    ),
   sessionTitle: z
     .string()
     .max(128)
@@ -254,6 +262,7 @@ export const AgentRunStatus = z.object({
   message: z.string().max(1024).optional().describe('The reason as a sentence with the next step.'),
   conditions: Conditions,
   agentUid: z.string().max(64).optional().describe('UID of the Agent, for runs made by hand.'),
+  sessionId: z.string().max(80).optional().describe('The session that spec.resume leads to.'),
   provider: Provider.optional().describe('Provider whose model the run uses.'),
   model: z.string().max(128).optional().describe('Model that the run uses, and no other.'),
   claim: z
@@ -372,12 +381,18 @@ export const AgentRuns = defineResource({
       rule: `has(self.spec.message) != has(self.spec.input)`,
       message: 'spec.message is required (the control plane alone may use spec.input instead)',
     },
+    {
+      rule: `!has(self.spec.resume) || (!has(self.spec.sessionId) && self.spec.resume != self.metadata.name)`,
+      message: 'spec.resume names another run, and not together with spec.sessionId',
+      fieldPath: '.spec.resume',
+    },
     ...[
       'agent',
       'message',
       'agentUid',
       'trigger',
       'sessionId',
+      'resume',
       'sessionTitle',
       'createdAt',
       'actor',

@@ -67,6 +67,11 @@ export class RunWriter {
     return await this.#happened(held, { type: 'agent-found', agentUid }, signal);
   }
 
+  /** The session that the run goes on with, and the agent that does it. */
+  async foundSession(run: ControllerRun, agentUid: string, sessionId: string, signal: AbortSignal): Promise<void> {
+    await this.#happened(run, { type: 'agent-found', agentUid, sessionId }, signal);
+  }
+
   async #hold(run: ControllerRun, signal: AbortSignal): Promise<ControllerRun> {
     const { resourceVersion, finalizers = [] } = run.metadata;
     const body = { metadata: { resourceVersion, finalizers: [...finalizers, FINALIZER_ROLL_UP] } };

@@ -14,7 +14,7 @@ import { orMissing } from '../errors.js';
 import { MAX_HISTORY_RUNS } from '../../run/session/history.js';
 import type { RunStore } from './run-store.js';
 import { DamagedInputError, messageOf } from '../../run/message.js';
-import { sessionIdOf } from '../../run/session/key.js';
+import { opensSession, sessionIdOf } from '../../run/session/key.js';
 import { previousRunOf } from '../../run/session/order.js';
 
 /** One read of the archive; the runner waits for its claim meanwhile. */
@@ -114,8 +114,7 @@ interface ArchiveQuestion {
  */
 async function readArchived({ deps, run, scope, inCluster }: ArchiveQuestion): Promise<AgentRun[] | undefined> {
   const { archive } = deps;
-  const opensSession = run.spec.sessionId === undefined;
-  if (archive === undefined || opensSession || inCluster.some((one) => one.spec.sessionId === undefined)) return [];
+  if (archive === undefined || opensSession(run) || inCluster.some(opensSession)) return [];
   return await readArchive(deps, (signal) => archive.session(scope, sessionIdOf(run), signal, MAX_HISTORY_RUNS));
 }
 

@@ -6,6 +6,7 @@
 import type { ControllerRun } from '../../../projections/agent-run.js';
 import { outcomeOf } from '../../../run/outcome.js';
 import type { QueueReason } from '../../../run/reasons.js';
+import { awaitsSession } from '../../../run/session/key.js';
 import { agentUidOf } from '../../../run/status.js';
 import { Agents } from '../../../api/v1alpha1/agent.js';
 import type { ReconcileResult } from '../../../runtime/controller.js';
@@ -14,6 +15,7 @@ import type { RunDependencies } from '../dependencies.js';
 import { CACHE_LAG_MS, liveUid } from '../live-uid.js';
 import { Marks } from '../marks.js';
 import type { RunState } from '../run-state.js';
+import { resumedSession } from './resumed-session.js';
 import type { RunWriter } from '../run-writer.js';
 import { createJob } from './create-job.js';
 import type { CreateResult } from './create-job.js';
@@ -65,7 +67,11 @@ export class Admission {
       return await this.#writer.finish(state.run, outcomeOf('Cancelled', 'Cancelled while it waited.'), signal);
     }
     if (state.terminating) return await this.#writer.finish(state.run, outcomeOf('NamespaceTerminating'), signal);
-    return (await this.#requireAgent(state, signal)) ?? (await this.#reserve(state, signal));
+    return (
+      (await this.#requireAgent(state, signal)) ??
+      (await this.#requireSession(state, signal)) ??
+      (await this.#reserve(state, signal))
+    );
   }
 
   /** The run waits no longer. */
@@ -85,6 +91,18 @@ export class Admission {
     }
     if (wanted === undefined || uid === wanted) return { requeueAfterMs: CACHE_LAG_MS };
     await this.#writer.finish(run, outcomeOf('AgentDeleted'), signal);
+    return {};
+  }
+
+  /** Finds the session that spec.resume leads to, and notes it: from then on the run is one of it, and waits for its turn there. */
+  async #requireSession({ run, agent }: RunState, signal: AbortSignal): Promise<ReconcileResult | undefined> {
+    if (!awaitsSession(run)) return undefined;
+    const found = await resumedSession(this.#deps, run, signal);
+    if (found.kind === 'invalid') await this.#writer.finish(run, outcomeOf('InvalidRun', found.message), signal);
+    if (found.kind === 'later' || agent === undefined) return { requeueAfterMs: CACHE_LAG_MS };
+    if (found.kind === 'session') {
+      await this.#writer.foundSession(run, agent.metadata.uid ?? '', found.sessionId, signal);
+    }
     return {};
   }
 

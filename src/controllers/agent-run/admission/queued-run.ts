@@ -4,7 +4,7 @@ import { saysVolumeInTheWay } from '../../../kube/kubernetes-messages.js';
 import type { ControllerJob } from '../../../projections/job.js';
 import { BY_RUN } from '../../../projections/pod.js';
 import type { ControllerPod } from '../../../projections/pod.js';
-import { sessionKeyOf } from '../../../run/session/key.js';
+import { awaitsSession, sessionKeyOf } from '../../../run/session/key.js';
 import { isClaimed, isTerminal } from '../../../run/status.js';
 import { claimNameOf } from '../../workspace-volume/plan.js';
 import type { RunCaches } from '../dependencies.js';
@@ -21,7 +21,8 @@ export function queuedRunOf(caches: RunCaches, key: string): QueuedRun | undefin
   // A pod outlives its Job: until it is gone it takes up a place, and no second one may start beside it.
   const working = job !== undefined || isClaimed(run) || pods.length > 0;
   const leaves = run.metadata.deletionTimestamp !== undefined || run.spec.cancelRequested === true;
-  if (!working && leaves) return undefined;
+  // Its session decides whether it has to wait for another run: admission finds out first.
+  if (!working && (leaves || awaitsSession(run))) return undefined;
   return {
     key,
     uid,
