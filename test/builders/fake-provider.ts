@@ -34,7 +34,7 @@ export interface FakeAnswer {
 export type FakeFault =
   | { fault: 'status'; status: number; message?: string; retryAfter?: string; code?: string }
   | { fault: 'cut' | 'overloaded' | 'stall'; said?: FakeAnswer }
-  | { fault: 'html' | 'invalid-json' | 'empty' | 'no-usage' | 'hang' | 'reset' };
+  | { fault: 'html' | 'invalid-json' | 'other-json' | 'empty' | 'no-usage' | 'hang' | 'reset' };
 
 export interface SeenRequest {
   vendor: FakeProviderName;
@@ -205,6 +205,7 @@ function serve(serving: Serving): void {
   if (fault?.fault === 'invalid-json') {
     return void outgoing.writeHead(200, { 'content-type': type }).end(seen.streamed ? 'data: {"a":\n\n' : '{"a":');
   }
+  if (fault?.fault === 'other-json') return void json(200, { ok: true, choices: [] });
   outgoing.writeHead(200, { 'content-type': type });
   for (const piece of pieces) outgoing.write(piece);
   outgoing.end();

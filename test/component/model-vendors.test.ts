@@ -158,7 +158,7 @@ describe.each(PROVIDER_APIS)('$provider', (one) => {
     expect(usageOf(at)).toMatchObject({ inputTokens: 0, costUsd: '0.000000' });
   });
 
-  test.each(['invalid-json', 'empty', 'html', 'reset'] as const)(
+  test.each(['invalid-json', 'other-json', 'empty', 'html', 'reset'] as const)(
     '%s is no answer: the call is made again, and costs once',
     async (fault) => {
       const at = await scene(one, [{ fault }, { fault }, { text: 'Now.', usage: { input: 7, output: 3 } }]);
@@ -382,6 +382,14 @@ test('a vendor that stays overloaded ends the run when the time for the call is 
   );
   expect(at.world.clock.monotonic() - began).toBeGreaterThan(560_000);
   expect(usageOf(at)).toMatchObject({ inputTokens: 0, outputTokens: 0 });
+});
+
+test('a time that ran out, a lock and an early request are tried again', async () => {
+  const faults = [408, 409, 425].map((status) => ({ fault: 'status' as const, status }));
+  const at = await scene(ANTHROPIC, [...faults, { text: 'Now.' }]);
+
+  expect(await letTimePass(at, runAgent(at))).toMatchObject({ reason: 'Completed', output: 'Now.' });
+  expect(at.vendor.requests).toHaveLength(4);
 });
 
 test('an empty account is not waited for', async () => {

@@ -42,6 +42,18 @@ test('an answer of which an event is too long to be read is an error, and never 
   });
 });
 
+test.each([
+  ['{"ok":true}', 'JSON that is no answer of a model'],
+  ['{"choices":[],"content":[]}', 'JSON that is no answer of a model'],
+  ['[1,2]', 'JSON that is no answer of a model'],
+  ['{"choices":[{', 'something that is not JSON'],
+])('%s is asked for again', async (text, what) => {
+  await expect(read(Readable.from([Buffer.from(text)]), 'application/json')).rejects.toMatchObject({
+    again: true,
+    error: { message: `boxwright answered ${what}.` },
+  });
+});
+
 test('a whole answer above 4 MiB is an error', async () => {
   const text = JSON.stringify({ choices: [{ message: { content: 'x'.repeat(4 * MEBIBYTE) } }] });
   await expect(read(Readable.from([Buffer.from(text)]), 'application/json')).rejects.toMatchObject({

@@ -104,17 +104,39 @@ async function readWhole(response: ProviderResponse, options: AnswerOptions): Pr
   if (text === undefined) throw tooLarge();
   const answer = parseObject(text);
   if (answer === undefined) {
-    progress.hasBegun = isJson && text.trim() !== '';
+    progress.hasBegun = isJson && isBroken(text);
     throw new TryFailed(modelError(`${provider} answered ${whatIs(text)}.`), { again: true });
   }
   const failure = failureIn(answer);
   if (failure !== undefined) throw failed(failure, options);
+  if (!isOfModel(answer, dialect)) {
+    // Somebody else's JSON: no model was asked.
+    throw new TryFailed(modelError(`${provider} answered JSON that is no answer of a model.`), { again: true });
+  }
   return {
     contentType: response.contentType,
     pieces: [text],
     counts: dialect.usageOf(answer),
     writtenTokens: writtenIn(answer),
   };
+}
+
+/** Whether it says what was used, or has anything of what the protocols call an answer; an empty answer of a model is one. */
+function isOfModel(answer: JsonObject, dialect: Dialect): boolean {
+  const { choices, content, output, candidates, promptFeedback } = answer;
+  const hasPart = [choices, content, output, candidates].some((parts) => Array.isArray(parts) && parts.length > 0);
+  return hasPart || promptFeedback !== undefined || dialect.usageOf(answer) !== undefined;
+}
+
+/** JSON that is not whole, or too much of it: the beginning of an answer. */
+function isBroken(text: string): boolean {
+  if (text.trim() === '') return false;
+  try {
+    parseJsonText(text);
+    return false;
+  } catch {
+    return true;
+  }
 }
 
 /** Of an answer that does not say what it used. */
@@ -133,10 +155,10 @@ function whatIs(text: string): string {
   if (text.trim() === '') return 'nothing';
   try {
     parseJsonText(text);
+    return 'JSON that is no answer of a model';
   } catch (error) {
-    if (error instanceof JsonLimitError) return `JSON that ${error.message}`;
+    return error instanceof JsonLimitError ? `JSON that ${error.message}` : 'something that is not JSON';
   }
-  return 'something that is not JSON';
 }
 
 function tooLarge(): TryFailed {

@@ -109,9 +109,12 @@ export class ProviderClient {
   }
 }
 
+/** A time that ran out, a lock that another request holds, a request that came too early, one too many. */
+const PASSING: ReadonlySet<number> = new Set([408, 409, 425, 429]);
+
 /** Whether the same call may succeed a moment later, after an answer of that status; 529 is Anthropic's "overloaded". */
 export function isPassing(status: number): boolean {
-  return status === 408 || status === 425 || status === 429 || (status >= 500 && !FINAL.has(status));
+  return PASSING.has(status) || (status >= 500 && !FINAL.has(status));
 }
 
 function textIn(header: string | string[] | undefined): string | undefined {
