@@ -468,6 +468,41 @@ test('one step of one, without tools, is complete', async () => {
 
 const LONG = (text: string): ChatAnswer => ({ text, finishReason: 'length' });
 
+test('calls of an answer with an end that nobody knows are made', async () => {
+  const odd = { ...(ask('echo', { text: 'x' }) as object), finishReason: 'eos' };
+  const { outcome, told } = await run([odd, { text: 'Done.' }]);
+
+  expect(outcome).toMatchObject({ reason: 'Completed', output: 'Done.', steps: 2 });
+  expect(ofType(told, 'tool')).toMatchObject([{ result: { said: 'x' }, isError: false }]);
+});
+
+test.each([
+  ['beside a text', 'I write it.'],
+  ['alone', ''],
+])(
+  'a whole call %s in an answer that was cut is not made, and the model is told to make it again',
+  async (_what, text) => {
+    const cut = { ...(ask('echo', { text: 'long' }) as object), text, finishReason: 'length' };
+    const again = ask('echo', { text: 'short' });
+    const { outcome, requests, told } = await run([cut, again, { text: 'Done.' }]);
+
+    expect(outcome).toMatchObject({ reason: 'Completed', output: 'Done.', steps: 3 });
+    const [answer, result, note] = requests[1]?.body.messages.slice(-3) ?? [];
+    expect(answer).toMatchObject({ role: 'assistant', tool_calls: [{ function: { name: 'echo' } }] });
+    expect(result).toMatchObject({
+      role: 'tool',
+      content: expect.stringContaining('Not executed: the answer reached'),
+    });
+    expect(note).toMatchObject({ role: 'user', content: expect.stringContaining('Make them again with less in each') });
+    const roles = ofType(told, 'message').map(({ role }) => role);
+    expect(roles).toEqual(['assistant', 'tool', 'user', 'assistant', 'tool', 'assistant']);
+    expect(ofType(told, 'tool')).toMatchObject([
+      { step: 1, input: { text: 'long' }, isError: true },
+      { step: 2, result: { said: 'short' }, isError: false },
+    ]);
+  },
+);
+
 /** Answers in turn to whoever asks what came. */
 function steeringOf(...answers: string[][]) {
   let came: TranscriptMessage[] = [];

@@ -78,18 +78,13 @@ function systemOf({ instructions: content }: EngineInput) {
 
 /** What the conversation goes on with: what people sent, or a note to the model; undefined when the loop is over. */
 async function moreAfter(
-  step: Parameters<typeof saidIn>[0],
+  step: Pick<StepEnd, 'text' | 'response'>,
   { loop, input, signal }: { loop: Loop; input: EngineInput; signal: AbortSignal },
 ): Promise<ModelMessage[] | undefined> {
   const steered = await loop.steered(signal);
-  if (steered.length > 0) return [...step.response.messages, ...toModelMessages(steered, input)];
+  if (steered.length > 0) return [...loop.addedBy(step), ...toModelMessages(steered, input)];
   const note = signal.aborted ? undefined : await loop.noteAfter(input.stepLimit);
-  return note === undefined ? undefined : [...saidIn(step), ...toModelMessages([note], input)];
-}
-
-/** The last answer, which may be none. */
-function saidIn({ text, response }: Pick<StepEnd, 'text' | 'response'>): readonly ModelMessage[] {
-  return text === '' ? [] : response.messages;
+  return note === undefined ? undefined : [...loop.saidIn(step), ...toModelMessages([note], input)];
 }
 
 async function generate(input: EngineInput, { loop, fetch, signal }: GenerateContext) {

@@ -8,7 +8,7 @@ import type { Clock } from '../runtime/clock.js';
 import { CallOrder } from './call-order.js';
 import { compactionWindow } from './compaction.js';
 import { Context, type ContextOptions } from './context.js';
-import { answerWithCalls, messagesOfStep, resultOf, type Recipient } from './conversation.js';
+import { answerWithCalls, messagesOfStep, resultOf, toModelMessages, type Recipient } from './conversation.js';
 import type {
   EngineHooks,
   EngineInput,
@@ -30,6 +30,8 @@ const MAX_CONTINUATIONS = 3;
 /** How often a last message that does not fit its schema is corrected. */
 const MAX_CORRECTIONS = 2;
 const GO_ON = 'Your last answer reached the output limit. Go on exactly where it stopped, and repeat nothing.';
+const CALL_AGAIN =
+  'Your last answer reached the output limit, so its calls were not made. Make them again with less in each: write a long file in several parts.';
 const SAY_SOMETHING =
   'Your last answer was empty. If the work is done, write the result now; if it is not, go on with it.';
 
@@ -59,6 +61,8 @@ export class Loop {
   output: string | null = null;
   /** How the last step ended. */
   #end: Pick<StepEnd, 'text' | 'finishReason' | 'rawFinishReason'> | undefined;
+  /** Results of the calls of the last step that were not made, because its answer reached the output limit. */
+  #unmade: TranscriptMessage[] = [];
   #continuations = 0;
   #askedAgain = false;
   #corrections = 0;
@@ -157,7 +161,8 @@ export class Loop {
   /** The last text that is not empty is the output; what goes on after the output limit belongs to what stood before. */
   hear(text: string): void {
     if (text === '') return;
-    this.output = this.#end?.finishReason === 'length' ? `${this.output ?? ''}${text}` : text;
+    const goesOn = this.#end?.finishReason === 'length' && this.#unmade.length === 0;
+    this.output = goesOn ? `${this.output ?? ''}${text}` : text;
   }
 
   /** What the model is told with its last step; recorded once, also when that is tried again. */
@@ -175,7 +180,7 @@ export class Loop {
     let note: string | undefined;
     if (finishReason === 'length' && this.#continuations < MAX_CONTINUATIONS) {
       this.#continuations += 1;
-      note = GO_ON;
+      note = this.#unmade.length > 0 ? CALL_AGAIN : GO_ON;
     } else if (text !== '' && !isCut && this.#corrections < MAX_CORRECTIONS) {
       note = this.#correction();
     } else if (text === '' && !isCut && !this.#askedAgain) {
@@ -187,6 +192,18 @@ export class Loop {
     const message = { role: 'user' as const, text: '', frame: { before: note, after: '' } };
     await this.#hooks.onMessage(message);
     return message;
+  }
+
+  /** What the last step added to the conversation; every call has a result. */
+  addedBy({ response }: Pick<StepEnd, 'response'>): ModelMessage[] {
+    if (this.#unmade.length === 0) return [...response.messages];
+    const added = messagesOfStep(response.messages, this.#model, undefined);
+    return toModelMessages([...added, ...this.#unmade], this.#model);
+  }
+
+  /** The same, but for an answer that is none. */
+  saidIn(step: Pick<StepEnd, 'text' | 'response'>): ModelMessage[] {
+    return step.text === '' && this.#unmade.length === 0 ? [] : this.addedBy(step);
   }
 
   /** What is wrong with the last message; undefined when nothing is, or nobody says what it must be. */
@@ -255,8 +272,9 @@ export class Loop {
     this.hear(step.text);
     this.#end = step;
     await this.#recordRefusedCalls(step);
+    this.#unmade = await this.#recordUnmadeCalls(step);
     const added = messagesOfStep(step.response.messages, this.#model, this.open?.callId);
-    for (const message of added) if (!this.#isTold(message)) await this.#hooks.onMessage(message);
+    for (const message of [...added, ...this.#unmade]) if (!this.#isTold(message)) await this.#hooks.onMessage(message);
     this.#calls = new Map();
     this.#told = { answer: false, results: new Set() };
     if (step.finishReason === 'length') await this.#hooks.onWarning('The model reached its output limit in this step.');
@@ -291,6 +309,20 @@ export class Loop {
       const call = { step: this.steps, tool: part.toolName, input: part.input };
       await this.#hooks.onTool({ ...call, ...outcome, durationMs: 0 });
     }
+  }
+
+  /** The SDK makes no call of an answer that was cut, and says nothing of it. */
+  async #recordUnmadeCalls({ content, finishReason }: StepEnd): Promise<TranscriptMessage[]> {
+    const refused = content.flatMap((part) => (part.type === 'tool-error' ? [part.toolCallId] : []));
+    const unmade = content.flatMap((part) =>
+      finishReason === 'length' && part.type === 'tool-call' && !refused.includes(part.toolCallId) ? [part] : [],
+    );
+    const { result } = NOT_MADE;
+    for (const { toolName: tool, input } of unmade)
+      await this.#hooks.onTool({ step: this.steps, tool, input, result, isError: true, durationMs: 0 });
+    return unmade.map(({ toolCallId, toolName }) =>
+      resultOf({ type: 'tool-result', toolCallId, toolName, output: this.pictures.outputOf(NOT_MADE) }),
+    );
   }
 
   /** What keeps the conversation within the window. A call of its own is a step. */
@@ -365,4 +397,5 @@ function endedBy(reason: CutShort): { reason: CutShort; message: string } {
 const NOT_REACHED = failed(
   'Not executed: an answer to the call before it is needed first. Call it again if it still makes sense.',
 );
+const NOT_MADE = failed('Not executed: the answer reached the output limit before its end.');
 const STOPPED = failed('Not executed: the run was stopped before.');

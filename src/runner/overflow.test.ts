@@ -8,6 +8,7 @@ test.each([
     { window: 200_000, tokens: 188_240 },
   ],
   ['Anthropic, by bytes', 'Request exceeds the maximum allowed number of bytes.', {}],
+  ['a proxy, without a word', 'local answered HTTP 413.', {}],
   [
     'OpenAI, Responses',
     'Your input exceeds the context window of this model. Please adjust your input and try again.',

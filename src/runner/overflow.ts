@@ -39,6 +39,8 @@ const SAYINGS: readonly RegExp[] = [
   /prompt token count of (?<tokens>\d+) exceeds the limit of (?<window>\d+)/i,
   /input is too long for requested model/i,
   /context window exceeds limit/i,
+  // Proxies before any of them.
+  /answered HTTP 413\b/,
   // Our gateway: before the model is asked at all.
   /the body is larger than \d+ bytes/i,
 ];

@@ -18,7 +18,8 @@ export interface StepEnd {
   response: { messages: readonly ModelMessage[]; headers?: Readonly<Record<string, string>> | undefined };
   content: readonly (
     | { type: 'tool-error'; toolCallId: string; toolName: string; input: unknown; error: unknown }
-    | { type: Exclude<ContentPart<ToolSet>['type'], 'tool-error'> }
+    | { type: 'tool-call'; toolCallId: string; toolName: string; input: unknown }
+    | { type: Exclude<ContentPart<ToolSet>['type'], 'tool-error' | 'tool-call'> }
   )[];
 }
 
