@@ -10,6 +10,7 @@ import { createdAtOf } from '../api/time.js';
 import { Agents } from '../api/v1alpha1/agent.js';
 import type { Agent } from '../api/v1alpha1/agent.js';
 import type { InformerOptions } from '../kube/types.js';
+import { outputSchemaText } from '../run/output-schema.js';
 import { BY_NAMESPACE, namespaceValues } from './indexes.js';
 import { identityOf, withoutManagedFields } from './meta.js';
 import type { Identity } from './meta.js';
@@ -88,6 +89,8 @@ export interface GatewayAgent {
   installing: boolean;
   /** Its source of truth is a repository: the agent cannot change itself. */
   gitOps: boolean;
+  /** JSON of spec.outputSchema, or why it cannot be used: no API server says how large or how deep it may be. */
+  outputSchema: ReturnType<typeof outputSchemaText> | undefined;
   spec: Pick<
     Agent['spec'],
     | 'handle'
@@ -100,7 +103,6 @@ export interface GatewayAgent {
     | 'stepLimit'
     | 'reasoning'
     | 'maxOutputTokens'
-    | 'outputSchema'
     | 'fallbackModels'
     | 'compactAt'
     | 'tools'
@@ -112,7 +114,7 @@ export interface GatewayAgent {
 }
 
 export function projectGatewayAgent(agent: Agent): GatewayAgent {
-  const { setup: _setup, paused: _paused, ...spec } = agent.spec;
+  const { setup: _setup, paused: _paused, outputSchema, ...spec } = agent.spec;
   return {
     namespace: agent.metadata.namespace ?? '',
     name: agent.metadata.name,
@@ -121,6 +123,7 @@ export function projectGatewayAgent(agent: Agent): GatewayAgent {
     deleting: agent.metadata.deletionTimestamp !== undefined,
     installing: installMarkOf(agent.metadata) !== undefined,
     gitOps: isGitOps(agent.metadata),
+    outputSchema: outputSchema === undefined ? undefined : outputSchemaText(outputSchema),
     spec,
   };
 }

@@ -196,7 +196,7 @@ export const ClaimAnswer = z.object({
   fallbacks: listOf(
     z.object({ provider: Name, model: Name, basePath: Name, contextWindow: z.int().optional() }),
   ).optional(),
-  /** JSON: the JSON Schema of the last message, when there is one. */
+  /** JSON: the JSON Schema of the last message, when there is one; a string says why it cannot be used. */
   outputSchema: Text.optional(),
   message: Text,
   /** Earlier messages of the session, oldest first. */

@@ -59,8 +59,17 @@ test.each([
   [{ const: {} }, '/const can hold texts'],
   [{ required: 'a' }, '/required must be a list of names'],
   [{ type: 'text' }, 'Unsupported type: text'],
-  [{ $ref: 'https://example.com/a.json' }, 'External $ref is not supported'],
-  [{ $ref: '#/$defs/a' }, 'Reference not found'],
+  [{ $ref: 'https://example.com/a.json' }, 'refers to another document'],
+  [{ $ref: 'http://127.0.0.1:1/a.json#/$defs/a' }, 'refers to another document'],
+  [{ $ref: '#/$defs/a' }, 'refers to #/$defs/a, which is not there'],
+  [{ $ref: '#/$defs/constructor' }, 'which is not there'],
+  [{ $ref: '#/properties/a', properties: { a: {} } }, 'which is not there'],
+  [{ $ref: 5 }, '/$ref must be a text'],
+  [{ $ref: '#' }, 'refers to itself without going into the value'],
+  [{ anyOf: [{ type: 'string' }, { $ref: '#' }] }, 'refers to itself without going into the value'],
+  [{ items: { $ref: '#/$defs/a' }, $defs: { a: { allOf: [{ $ref: '#/$defs/a' }] } } }, 'refers to itself'],
+  [{ $defs: { a: { $ref: '#/$defs/b' }, b: { oneOf: [{ $ref: '#/$defs/a' }] } } }, 'refers to itself'],
+  [doubling(12), 'checks one value more than 1000 times'],
   [{ type: 'string', pattern: '(' }, 'Invalid regular expression'],
   [{ title: 'x'.repeat(MAX_OUTPUT_SCHEMA_BYTES) }, 'bytes; at most 16384'],
   [nested(40), 'nests deeper than 32'],
@@ -68,6 +77,19 @@ test.each([
   expect(() => outputCheckOf(schema)).toThrow(OutputSchemaError);
   expect(() => outputCheckOf(schema)).toThrow(message);
 });
+
+test('a tree refers to itself where it goes into the value', () => {
+  const check = outputCheckOf({ properties: { children: { items: { $ref: '#' } } }, additionalProperties: false });
+  expect(check('{"children":[{"children":[]}]}')).toHaveProperty('json');
+  expect(check('{"children":[{"childs":[]}]}')).toHaveProperty('problem');
+});
+
+/** Each refers twice to the next. */
+function doubling(length: number): Record<string, unknown> {
+  const twice = (index: number) => ({ anyOf: [{ $ref: `#/$defs/a${index}` }, { $ref: `#/$defs/a${index}` }] });
+  const names = Array.from({ length }, (_, index) => [`a${index}`, index === length - 1 ? {} : twice(index + 1)]);
+  return { $ref: '#/$defs/a0', $defs: Object.fromEntries(names) as object };
+}
 
 function nested(depth: number): Record<string, unknown> {
   return depth === 0 ? {} : { items: nested(depth - 1) };

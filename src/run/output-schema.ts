@@ -3,12 +3,15 @@
  * that no keyword is passed over in silence: one that is not known is an error in front of the first run. Pure.
  */
 import { z } from 'zod';
-import { JsonLimitError, parseJsonText } from '../protocol/json-limits.js';
+import { JsonLimitError, expectLimits, parseJsonText } from '../protocol/json-limits.js';
 import { describeIssues } from '../protocol/issues.js';
+import { faultOfReferences } from './schema-references.js';
 
 /** As compact JSON. */
 export const MAX_OUTPUT_SCHEMA_BYTES = 16 * 1024;
 const MAX_DEPTH = 32;
+/** Of the JSON: each schema stands in a map or a list of another one. */
+const MAX_JSON_DEPTH = 2 * MAX_DEPTH + 2;
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -23,12 +26,40 @@ export class OutputSchemaError extends Error {
   override readonly name = 'OutputSchemaError';
 }
 
+/** Undefined for what nests deeper than anybody writes it: no API server looks into a schema. */
+export function compactJson(value: unknown): string | undefined {
+  try {
+    return JSON.stringify(value);
+  } catch (error) {
+    if (error instanceof RangeError) return undefined;
+    throw error;
+  }
+}
+
+/** The schema as compact JSON, and why it cannot be that. Manifests hold whatever their writers like. */
+export function outputSchemaText(schema: Json): { text: string } | { problem: string } {
+  const text = compactJson(schema);
+  if (text === undefined) return { problem: `it nests deeper than ${MAX_DEPTH}` };
+  const json = Buffer.from(text);
+  if (json.length > MAX_OUTPUT_SCHEMA_BYTES)
+    return { problem: `it has ${json.length} bytes; at most ${MAX_OUTPUT_SCHEMA_BYTES} are possible` };
+  try {
+    expectLimits(json, { depth: MAX_JSON_DEPTH });
+    return { text };
+  } catch (error) {
+    if (error instanceof JsonLimitError) return { problem: `it nests deeper than ${MAX_DEPTH}` };
+    throw error;
+  }
+}
+
 /** Throws an {@link OutputSchemaError}. */
 export function outputCheckOf(schema: Json): OutputCheck {
-  const bytes = Buffer.byteLength(JSON.stringify(schema));
-  if (bytes > MAX_OUTPUT_SCHEMA_BYTES)
-    throw new OutputSchemaError(`it has ${bytes} bytes; at most ${MAX_OUTPUT_SCHEMA_BYTES} are possible`);
-  const fits = typeOf(prepared(schema, '', 0));
+  const compact = outputSchemaText(schema);
+  if ('problem' in compact) throw new OutputSchemaError(compact.problem);
+  const read = prepared(schema, '', 0);
+  const wrong = faultOfReferences(read);
+  if (wrong !== undefined) throw fault('', wrong);
+  const fits = typeOf(read);
   return (text) => {
     const json = unfenced(text);
     try {
@@ -109,7 +140,10 @@ function valueOf(key: string, value: unknown, { path, depth }: { path: string; d
     return value.map((schema, index) => inner(schema, String(index)));
   }
   if (SCHEMAS.has(key)) return typeof value === 'boolean' ? value : prepared(value, path, depth + 1);
-  if (key === '$ref' && typeof value === 'string') return value.replace('#/definitions/', '#/$defs/');
+  if (key === '$ref') {
+    if (typeof value !== 'string') throw fault(path, 'must be a text');
+    return value.replace('#/definitions/', '#/$defs/');
+  }
   if (!Object.hasOwn(PLAIN, key)) throw fault(path, 'is not supported');
   const values = key === 'enum' ? value : [value];
   const isListed = key === 'type' || key === 'required';

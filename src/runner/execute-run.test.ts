@@ -130,13 +130,13 @@ test('a run whose tools container is none of ours ends before its first model ca
   ]);
 });
 
-test('an outputSchema that cannot be used ends the run before its first model call', async () => {
-  expect(await endedUnasked(makeClaim({ outputSchema: '{"if":{}}' }))).toMatchObject([
-    {
-      reason: 'OutputMismatch',
-      message: expect.stringContaining('cannot be used: /if is not supported'),
-      output: null,
-    },
+test.each([
+  ['{"if":{}}', '/if is not supported'],
+  ['{"$ref":"#"}', 'it refers to itself'],
+  ['"it is too large"', 'it is too large'],
+])('outputSchema %s cannot be used and ends the run before its first model call', async (outputSchema, why) => {
+  expect(await endedUnasked(makeClaim({ outputSchema }))).toMatchObject([
+    { reason: 'OutputMismatch', message: expect.stringContaining(`cannot be used: ${why}`), output: null },
   ]);
 });
 

@@ -3,7 +3,8 @@ import { createHash } from 'node:crypto';
 import type { ClaimAnswer, FinishRequest } from '../protocol/run.js';
 import { outcomeOf } from '../run/outcome.js';
 import type { Surroundings } from '../protocol/surroundings.js';
-import { outputCheckOf, type OutputCheck } from '../run/output-schema.js';
+import { OutputSchemaError } from '../run/output-schema.js';
+import type { OutputCheck } from '../run/output-schema.js';
 import type { RunReason } from '../run/reasons.js';
 import type { Clock } from '../runtime/clock.js';
 import { cutJson } from '../runtime/cut-json.js';
@@ -20,6 +21,7 @@ import type { RunnerLog } from './log.js';
 import { Reporter } from './reporter.js';
 import type { ConnectedServers } from './mcp/servers.js';
 import { openConversation } from './opening.js';
+import { boundedOutputCheck } from './output-check.js';
 import { pendingOf } from './pending.js';
 import { MAX_STORED_INPUT_BYTES, MAX_STORED_RESULT_BYTES } from './results.js';
 import { RunRefused } from './run-gateway.js';
@@ -209,7 +211,9 @@ function modelOf({ model: { basePath: _path, reasoning, ...model } }: ClaimAnswe
 function outputCheckIn({ outputSchema }: ClaimAnswer): OutputCheck | EngineOutcome | undefined {
   if (outputSchema === undefined) return undefined;
   try {
-    return outputCheckOf(JSON.parse(outputSchema) as Record<string, unknown>);
+    const schema: unknown = JSON.parse(outputSchema);
+    if (typeof schema === 'string') throw new OutputSchemaError(schema);
+    return boundedOutputCheck(schema as Record<string, unknown>);
   } catch (error) {
     const why = error instanceof Error ? error.message : 'it is no schema';
     const what = `spec.outputSchema of the agent cannot be used: ${why}.`;

@@ -74,6 +74,23 @@ describe('update_agent', () => {
     expect(harness.api.writes).toEqual([]);
   });
 
+  test.each([
+    ['large', { title: 'x'.repeat(1_000_000) }, /^it has \d+ bytes/],
+    ['deep', nested(1_500), /^it (nests deeper|has \d+ bytes)/],
+  ])('a manifest with a %s outputSchema spoils no tool', async (_what, outputSchema, problem) => {
+    await harness.api.patch(
+      Agents,
+      { namespace: 'bw-acme-box', name: 'greeter' },
+      { spec: { outputSchema } },
+      { type: 'merge' },
+    );
+    const shown = await harness.call('get_agent', { agentId: AGENT });
+    expect(shown.payload['outputSchema']).toEqual({ problem: expect.stringMatching(problem) });
+    expect((await update({ soul: 'New' })).payload['updated']).toEqual(['soul']);
+    expect((await update({ outputSchema: { type: 'object' } })).payload['updated']).toEqual(['outputSchema']);
+    expect(stored()?.spec.outputSchema).toEqual({ type: 'object' });
+  });
+
   test('null sets model, temperature and stepLimit back, and empties the description', async () => {
     await update({ model: 'm', temperature: 0, stepLimit: 7, description: 'd' });
     const { payload } = await update({ model: null, temperature: null, stepLimit: null, description: null });
@@ -292,3 +309,9 @@ describe('delete_trigger', () => {
     expect(harness.api.writes).toEqual([]);
   });
 });
+
+function nested(depth: number): Record<string, unknown> {
+  let schema: Record<string, unknown> = {};
+  for (let i = 0; i < depth; i++) schema = { items: schema };
+  return schema;
+}

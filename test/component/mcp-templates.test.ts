@@ -253,6 +253,30 @@ describe('editing', () => {
     expect(harness.api.peek(Agents, 'bw-acme-box/greeter')).toBeDefined();
   });
 
+  test('an outputSchema takes the place of the one before, and one that no run could use is refused', async () => {
+    harness.seedTemplate('acme', 'team');
+    const added = await call('add_template_agent', { templateId: 'acme.team', agentId: AGENT });
+    const { templateAgentId } = added as { templateAgentId: string };
+    const update = (outputSchema: unknown) =>
+      call('update_template_agent', { templateId: 'acme.team', templateAgentId, outputSchema });
+    const shown = async () => {
+      const { agents } = (await call('get_template', { templateId: 'acme.team' })) as {
+        agents: Record<string, unknown>[];
+      };
+      return agents.find((agent) => agent['templateAgentId'] === templateAgentId)?.['outputSchema'];
+    };
+    await update({ type: 'object', properties: { a: {}, b: {} } });
+    await update({ type: 'object', properties: { a: {} } });
+    expect(await shown()).toEqual({ type: 'object', properties: { a: {} } });
+    expect((await update({ $ref: '#' }))['error']).toContain('cannot be used: it refers to itself');
+    await update(null);
+    expect(await shown()).toBeUndefined();
+    const spec = { outputSchema: { title: 'x'.repeat(1_000_000) } };
+    harness.seedAgent('acme-box', 'large', { spec });
+    const refused = await call('add_template_agent', { templateId: 'acme.team', agentId: 'acme-box.large' });
+    expect(refused['error']).toMatch(/^outputSchema of agent acme-box.large cannot be used: it has \d+ bytes/);
+  });
+
   test('recapture takes over what no record shows: approvals, budget, and how a trigger tells deliveries apart', async () => {
     const cleo = (spec: object) => harness.seedAgent('acme-box', 'cleo', { spec, metadata: { uid: 'uid-of-cleo' } });
     const hook = (spec: object) => harness.seedTrigger('acme-box', 'cleo', 'hook', { spec });

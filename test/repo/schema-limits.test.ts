@@ -16,6 +16,28 @@ const MODELS = { anthropicMessages, chatCompletions, googleGenerate, openaiRespo
 /** Bounded by the format alone. */
 const FIXED_FORMATS = new Set(['safeint', 'int32', 'uint32']);
 
+/**
+ * Objects that hold what their writer likes, and what bounds them: in calls the limits of JSON, in manifests outputSchemaText of
+ * src/run/output-schema.ts and src/projections/agent-eval.ts, before anybody goes through them.
+ */
+const FREE = new Set([
+  'Agent.spec.outputSchema',
+  'AgentEval.spec.cases[].assertions[].jsonSchema',
+  'AgentSnapshot.spec.outputSchema',
+  'create_agent.outputSchema',
+  'update_agent.outputSchema',
+  'update_template_agent.outputSchema',
+  'test_trigger.body|1',
+  // With a maximum by a refinement.
+  'set_mcp_servers.servers[].headers',
+  'set_mcp_servers.servers[].env',
+]);
+
+function isLoose(schema: z.ZodObject): boolean {
+  const { catchall } = schema._zod.def;
+  return catchall !== undefined && catchall._zod.def.type !== 'never';
+}
+
 /** The places of a schema that have no maximum. What is taken as it comes is bounded by src/protocol/json-limits.ts. */
 function unbounded(schema: z.ZodType, path: string): string[] {
   const { def } = schema._zod;
@@ -38,9 +60,12 @@ function unbounded(schema: z.ZodType, path: string): string[] {
         ...unbounded((schema as z.ZodRecord).valueType as z.ZodType, `${path}{}`),
       ];
     case 'object':
-      return Object.entries((schema as z.ZodObject).shape).flatMap(([name, field]) =>
-        unbounded(field as z.ZodType, `${path}.${name}`),
-      );
+      return [
+        ...(isLoose(schema as z.ZodObject) && !FREE.has(path) ? [`${path}: takes anything`] : []),
+        ...Object.entries((schema as z.ZodObject).shape).flatMap(([name, field]) =>
+          unbounded(field as z.ZodType, `${path}.${name}`),
+        ),
+      ];
     case 'union':
       return (schema as z.ZodUnion).options.flatMap((option, index) =>
         unbounded(option as z.ZodType, `${path}|${index}`),
@@ -106,6 +131,7 @@ test.each<[string, z.ZodType, string[]]>([
   ['a record', z.record(z.string().max(3), z.boolean()), ['x']],
   ['its keys and values', boundedRecord(z.string(), z.string(), 3), ['x{key}', 'x{}']],
   ['a field', z.object({ a: z.union([z.null(), z.string()]) }), ['x.a|1']],
+  ['an object that takes anything', z.object({ a: z.looseObject({}) }), ['x.a: takes anything']],
   ['what the test does not know', z.map(z.null(), z.null()), ['x: map is not known here']],
   [
     'bounded ones',

@@ -69,7 +69,7 @@ export function answerOf(run: AgentRun, input: RunInput, contextWindow: number |
   const { agent, box } = input;
   const claim = run.status?.claim;
   if (claim === undefined) throw new Error(`run ${run.metadata.name} is not claimed`);
-  const { temperature, reasoning, maxOutputTokens, outputSchema, compactAt, provider } = agent.spec;
+  const { temperature, reasoning, maxOutputTokens, compactAt, provider } = agent.spec;
   return {
     protocol: PROTOCOL_VERSION,
     epoch: claim.epoch,
@@ -97,7 +97,7 @@ export function answerOf(run: AgentRun, input: RunInput, contextWindow: number |
       ...(compactAt === undefined ? {} : { compactAt }),
       ...(contextWindow === undefined ? {} : { contextWindow }),
     },
-    ...(outputSchema === undefined ? {} : { outputSchema: JSON.stringify(outputSchema) }),
+    ...outputSchemaOf(agent),
     message: input.message,
     history: input.history,
     ...(input.resume === undefined ? {} : { opening: input.resume.opening }),
@@ -111,4 +111,10 @@ export function answerOf(run: AgentRun, input: RunInput, contextWindow: number |
       reportSeconds: REPORT_SECONDS,
     },
   };
+}
+
+/** A text in the place of a schema says why there is none. */
+function outputSchemaOf({ outputSchema }: GatewayAgent): Pick<ClaimAnswer, 'outputSchema'> {
+  if (outputSchema === undefined) return {};
+  return { outputSchema: 'text' in outputSchema ? outputSchema.text : JSON.stringify(outputSchema.problem) };
 }

@@ -338,3 +338,9 @@ test('an outputSchema goes to the runner, and the status says that there is one'
   expect(claimed.json['outputSchema']).toBe(JSON.stringify(outputSchema));
   expect(world.run('helper-1').status?.structured).toBe(true);
 });
+
+test('of an outputSchema that is too large the runner is told why, and nobody keeps it', async () => {
+  const world = new GatewayWorld({ agent: { outputSchema: { title: 'x'.repeat(1_000_000) } } });
+  const claimed = await world.claim(world.startGateway(), world.addRun('helper-1'));
+  expect(claimed.json['outputSchema']).toMatch(/^"it has \d+ bytes; at most 16384 are possible"$/);
+});

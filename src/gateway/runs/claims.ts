@@ -96,7 +96,7 @@ export class Claims {
           model: modelOf(input.agent, input.box),
           ...(input.untrusted ? { untrusted: true } : {}),
           ...(input.warnings.length === 0 ? {} : { warnings: [...withWarnings([], input.warnings)] }),
-          ...(input.agent.spec.outputSchema === undefined ? {} : { structured: true }),
+          ...(input.agent.outputSchema === undefined ? {} : { structured: true }),
           ...approvalsOf(input),
           ...budgetOf(identity),
         };

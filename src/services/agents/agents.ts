@@ -11,7 +11,7 @@ import { whyUnavailable } from '../../models/availability.js';
 import { findModel } from '../../models/catalog.js';
 import { isoNow } from '../../runtime/clock.js';
 import { connectorSummaries, expectInCatalog } from '../connectors/connectors.js';
-import { expectOutputSchema } from './output-schema.js';
+import { expectOutputSchema, shownOutputSchema } from './output-schema.js';
 import { memoizedLists, memoizedRecords } from '../memoized-lists.js';
 import type { Caller } from '../keys/key-check.js';
 import type { KeyedWaiter } from '../../kube/keyed-waiter.js';
@@ -117,6 +117,7 @@ export async function getAgent(deps: ScopeDeps, caller: Caller, id: string) {
     temperature: spec.temperature ?? null,
     stepLimit: spec.stepLimit ?? null,
     ...modelControlOf(spec),
+    ...shownOutputSchema(spec),
     tools: spec.tools,
     selfImprovement: spec.selfImprovement,
     setup: spec.setup === undefined ? null : { required: spec.setup.required, prompt: spec.setup.prompt ?? null },

@@ -10,6 +10,7 @@ import type { ScopeDeps } from '../scope.js';
 import { UserError } from '../../api/user-error.js';
 import type { ApiAgent } from '../../projections/agent.js';
 import { kubeCall } from '../kube-call.js';
+import { expectOutputSchema } from '../agents/output-schema.js';
 import { triggersOf, schedulesOf, skillsOf } from '../agents/find-child.js';
 
 /** One GET for the agent and one for each skill; schedules and triggers are in the cache whole. */
@@ -48,6 +49,7 @@ export async function captureAgent(deps: ScopeDeps, known: ApiAgent, id: string)
       }),
     ),
   };
+  expectOutputSchema(agent.spec.outputSchema, `outputSchema of agent ${idOf(known)}`);
   return toSnapshot(agent, parts, { id, agentId: idOf(known), capturedAt: isoNow(deps.clock) });
 }
 

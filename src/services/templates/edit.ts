@@ -12,6 +12,7 @@ import { freeHandle } from '../agents/agents.js';
 import type { Caller } from '../keys/key-check.js';
 import { findAgent } from '../scope.js';
 import { sameJson } from '../../runtime/same-json.js';
+import { expectOutputSchema } from '../agents/output-schema.js';
 import { changesOf, expectHandle } from '../agents/update-agent.js';
 import type { AgentUpdate } from '../agents/update-agent.js';
 import { UserError } from '../../api/user-error.js';
@@ -219,6 +220,7 @@ export async function updateTemplateAgent(
   { recapture, ...fields }: TemplateAgentUpdate,
 ) {
   if (fields.handle !== undefined) expectHandle(fields.handle);
+  expectOutputSchema(fields.outputSchema);
   const known = await findOwnTemplate(deps, caller, ids.templateId);
   let updated: string[] = [];
   await changeTemplate(deps, caller, known, async ({ draft }) => {
@@ -259,7 +261,9 @@ function withFields(snapshot: AgentSnapshot, fields: AgentUpdate): AgentSnapshot
   const { handle } = snapshot;
   const patch = changesOf({ spec: { ...snapshot.spec, handle, paused: false }, metadata: { name: handle } }, fields);
   const { handle: renamed, setup, ...spec } = patch;
-  const kept = Object.entries({ ...snapshot.spec, ...spec }).filter(([, value]) => value !== null);
+  // A patch names what the old schema loses; here is nobody who would apply it.
+  const schema = 'outputSchema' in patch ? { outputSchema: fields.outputSchema } : {};
+  const kept = Object.entries({ ...snapshot.spec, ...spec, ...schema }).filter(([, value]) => value !== null);
   return AgentSnapshot.parse({
     ...snapshot,
     handle: renamed ?? handle,

@@ -4,8 +4,12 @@ import { setMcpServers } from '../../../services/connectors/mcp-servers.js';
 import { defineTool } from '../../define-tool.js';
 import { agentIdArgument } from '../common-arguments.js';
 
-/** `{NAME: text}` */
-const texts = z.object({}).catchall(z.string().max(4096));
+/** `{NAME: text}`, as many as an agent may have. */
+const MAX_TEXTS = 64;
+const texts = z
+  .object({})
+  .catchall(z.string().max(4096))
+  .refine((record) => Object.keys(record).length <= MAX_TEXTS, `must have at most ${MAX_TEXTS} entries`);
 
 const server = z.object({
   name: z
