@@ -61,7 +61,7 @@ async function assessed(
   const evidence = await evidenceOf(deps.api, run, { tools: assertions.some(needsTools) });
   const measured = measuredBy(result, run);
   const bad = badEnd(run);
-  const failures = bad === undefined ? failuresOf(assertions, evidence) : [bad];
+  const failures = bad === undefined ? await failuresOf(assertions, evidence) : [bad];
   if (failures.length > 0) return { result: failed(measured, failures) };
   if (judge === undefined) return { result: { ...measured, phase: 'passed' } };
   const message = judgeMessage(cell.case, evidence.text);

@@ -10,8 +10,8 @@ const evidence: Evidence = {
   costMicroUsd: 20_000,
   steps: 3,
 };
-const seen = (assertion: EvalAssertion, changed: Partial<Evidence> = {}) =>
-  failuresOf([EvalAssertion.parse(assertion)], { ...evidence, ...changed })[0]?.seen;
+const seen = async (assertion: EvalAssertion, changed: Partial<Evidence> = {}) =>
+  (await failuresOf([EvalAssertion.parse(assertion)], { ...evidence, ...changed }))[0]?.seen;
 
 const TOTAL = { type: 'object', required: ['total'], properties: { total: { type: 'integer' } } };
 
@@ -28,8 +28,8 @@ describe('an assertion', () => {
     [{ toolNotCalled: 'write' }, {}],
     [{ costBelow: '0.020001' }, {}],
     [{ stepsBelow: 4 }, {}],
-  ])('holds: %j', (assertion, changed) => {
-    expect(seen(assertion, changed)).toBeUndefined();
+  ])('holds: %j', async (assertion, changed) => {
+    expect(await seen(assertion, changed)).toBeUndefined();
   });
 
   it.each<[EvalAssertion, Partial<Evidence>, string]>([
@@ -55,13 +55,13 @@ describe('an assertion', () => {
     [{ costBelow: '0.02' }, {}, '0.020000 USD'],
     [{ costBelow: '5' }, { costMicroUsd: undefined }, 'the cost is unknown: its model has no price'],
     [{ stepsBelow: 3 }, {}, '3 steps'],
-  ])('fails: %j %#', (assertion, changed, what) => {
-    expect(seen(assertion, changed)).toBe(what);
+  ])('fails: %j %#', async (assertion, changed, what) => {
+    expect(await seen(assertion, changed)).toBe(what);
   });
 
-  it('that failed is named with its value, and only failed ones are', () => {
+  it('that failed is named with its value, and only failed ones are', async () => {
     const assertions = [{ contains: 'total' }, { contains: 'x'.repeat(2000) }, { stepsBelow: 1 }];
-    expect(failuresOf(assertions, evidence).map(({ assertion }) => assertion)).toEqual([
+    expect((await failuresOf(assertions, evidence)).map(({ assertion }) => assertion)).toEqual([
       `contains: ${'x'.repeat(246)}`,
       'stepsBelow: 1',
     ]);
@@ -73,6 +73,47 @@ test('what is shown has at most 512 bytes, and nothing that XML cannot hold', ()
   expect(shownText('a\u0000\u001bb\tc\uffff\ud800')).toBe('a??b\tc?\ufffd');
 });
 
+describe('on the thread of the leading controller', () => {
+  const long = 'a'.repeat(32 * 1024);
+
+  it.each<[EvalAssertion, string, string]>([
+    [{ matches: '(?:[ac]?){660}[xyz]' }, long, 'the message is too long for this expression'],
+    [
+      { jsonSchema: { items: { anyOf: Array.from({ length: 190 }, (_, i) => ({ const: i })) } } },
+      JSON.stringify(Array.from({ length: 16_000 }, () => 'a')).slice(0, 32 * 1024),
+      'it has too many values to be checked against this schema',
+    ],
+  ])('nothing is begun that would take seconds: %#', async (assertion, text, why) => {
+    expect(await seen(assertion, { text })).toContain(why);
+  });
+
+  it('a small expression reads the longest message', async () => {
+    expect(await seen({ matches: '^(a|b)+$' }, { text: long })).toBeUndefined();
+  });
+
+  it('others have a turn between two assertions', async () => {
+    let turns = 0;
+    const count = () => {
+      turns += 1;
+      next = setImmediate(count);
+    };
+    let next = setImmediate(count);
+    await failuresOf(
+      Array.from({ length: 8 }, () => ({ matches: 'x' })),
+      evidence,
+    );
+    clearImmediate(next);
+    expect(turns).toBeGreaterThanOrEqual(7);
+  });
+
+  it('a schema that nests without end is refused', async () => {
+    let jsonSchema: Record<string, unknown> = {};
+    for (let i = 0; i < 9_000; i++) jsonSchema = { items: jsonSchema };
+    const cases = [{ name: 'one', message: 'go', assertions: [{ jsonSchema }] }];
+    expect(await problemOfCases({ cases })).toMatch(/^case one: jsonSchema: it (nests too deep|has \d+ bytes)/);
+  });
+});
+
 describe('cases of a spec', () => {
   const problem = (assertion: EvalAssertion) =>
     problemOfCases({ cases: [{ name: 'one', message: 'go', assertions: [assertion] }] });
@@ -82,13 +123,16 @@ describe('cases of a spec', () => {
     { jsonSchema: TOTAL },
     { jsonSchema: { anyOf: [{ type: 'array', items: { enum: [1, 2] } }, { type: 'null' }] } },
     { jsonSchema: { properties: { pattern: { type: 'string' } } } },
-  ])('are taken with %j', (assertion) => {
-    expect(problem(assertion)).toBeUndefined();
+  ])('are taken with %j', async (assertion) => {
+    expect(await problem(assertion)).toBeUndefined();
   });
 
   it.each<[EvalAssertion, string]>([
     [{ matches: '(?=a)' }, 'case one: matches: error parsing regexp: invalid or unsupported Perl syntax: `(?=`'],
     [{ matches: '(a{30}){30}'.repeat(9) }, 'case one: matches: the expression is too large: repeat less in it'],
+    // Before it is compiled: that alone would take half a second.
+    [{ matches: 'a{1000}'.repeat(73) }, 'case one: matches: the expression is too large: repeat less in it'],
+    [{ matches: 'a{2}'.repeat(11) }, 'case one: matches: the expression is too large: repeat less in it'],
     [{ jsonSchema: { if: {} } }, 'case one: jsonSchema: /if is not supported'],
     [
       { jsonSchema: { enum: ['x'.repeat(4096)] } },
@@ -99,8 +143,8 @@ describe('cases of a spec', () => {
       'case one: jsonSchema: pattern is not possible here',
     ],
     [{ jsonSchema: { anyOf: [{ $ref: '#' }] } }, 'case one: jsonSchema: $ref is not possible here'],
-  ])('are refused with %j', (assertion, why) => {
-    expect(problem(assertion)).toContain(why);
+  ])('are refused with %j', async (assertion, why) => {
+    expect(await problem(assertion)).toContain(why);
   });
 });
 

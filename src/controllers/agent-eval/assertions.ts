@@ -1,7 +1,8 @@
-/** Whether the assertions of a case hold for what its run said and did. Pure. */
+/** Whether the assertions of a case hold for what its run said and did. Each is one step of the event loop. */
 import { MAX_EVAL_FAILURES, MAX_EVAL_SEEN_BYTES } from '../../api/v1alpha1/agent-eval.js';
 import type { AgentEval, EvalAssertion, EvalResult } from '../../api/v1alpha1/agent-eval.js';
 import { formatMicroUsd, parseMicroUsd } from '../../run/usage/money.js';
+import { letOthersRun } from '../../runtime/event-loop.js';
 import { cutUtf8 } from '../../runtime/text.js';
 import { compileJsonSchema } from './json-schemas.js';
 import { compilePattern } from './patterns.js';
@@ -37,11 +38,13 @@ export function failure(assertion: string, seen: string): EvalFailure {
 }
 
 /** The assertions that do not hold, in their order. */
-export function failuresOf(assertions: readonly EvalAssertion[], evidence: Evidence): EvalFailure[] {
-  const failed = assertions.flatMap((assertion) => {
+export async function failuresOf(assertions: readonly EvalAssertion[], evidence: Evidence): Promise<EvalFailure[]> {
+  const failed: EvalFailure[] = [];
+  for (const assertion of assertions) {
     const seen = seenInstead(assertion, evidence);
-    return seen === undefined ? [] : [failure(nameOf(assertion), seen)];
-  });
+    if (seen !== undefined) failed.push(failure(nameOf(assertion), seen));
+    await letOthersRun();
+  }
   return failed.slice(0, MAX_EVAL_FAILURES);
 }
 
@@ -51,13 +54,14 @@ export function needsTools({ toolCalled, toolNotCalled }: EvalAssertion): boolea
 }
 
 /** What no API server can check of a spec: a sentence about the first assertion that means nothing. */
-export function problemOfCases({ cases }: Pick<AgentEval['spec'], 'cases'>): string | undefined {
+export async function problemOfCases({ cases }: Pick<AgentEval['spec'], 'cases'>): Promise<string | undefined> {
   for (const { name, assertions } of cases) {
     for (const { matches, jsonSchema } of assertions) {
       const pattern = matches === undefined ? undefined : compilePattern(matches).problem;
       if (pattern !== undefined) return `case ${name}: matches: ${pattern}`;
       const schema = jsonSchema === undefined ? undefined : compileJsonSchema(jsonSchema).problem;
       if (schema !== undefined) return `case ${name}: jsonSchema: ${schema}`;
+      await letOthersRun();
     }
   }
   return undefined;
@@ -76,10 +80,12 @@ function seenInstead(assertion: EvalAssertion, evidence: Evidence): string | und
 }
 
 function textInstead({ contains, equals, matches, jsonSchema }: EvalAssertion, text: string): string | undefined {
+  const matched = matches === undefined || compilePattern(matches).check?.(text);
+  if (matched === undefined) return `the message is too long for this expression: ${text}`;
   const holds =
+    matched &&
     (contains === undefined || text.includes(contains)) &&
-    (equals === undefined || text.trim() === equals.trim()) &&
-    (matches === undefined || compilePattern(matches).check?.(text) === true);
+    (equals === undefined || text.trim() === equals.trim());
   if (!holds) return text === '' ? 'an empty message' : text;
   if (jsonSchema === undefined) return undefined;
   const { problem, check } = compileJsonSchema(jsonSchema);

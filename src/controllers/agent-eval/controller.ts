@@ -5,7 +5,7 @@
  * See docs/evals.md.
  */
 import { objectKey } from '../../api/meta.js';
-import { AgentEvals, MAX_EVAL_SPEC_BYTES } from '../../api/v1alpha1/agent-eval.js';
+import { AgentEvals } from '../../api/v1alpha1/agent-eval.js';
 import type { AgentEval, EvalResult } from '../../api/v1alpha1/agent-eval.js';
 import { AgentRuns } from '../../api/v1alpha1/agent-run.js';
 import { isNotFound, orUndefined } from '../../kube/errors.js';
@@ -13,6 +13,7 @@ import type { Cache, KubeApi } from '../../kube/types.js';
 import type { Logger } from '../../observability/logger.js';
 import type { AgentChild } from '../../projections/agent-child.js';
 import type { ControllerAgent } from '../../projections/agent.js';
+import type { ControllerEval } from '../../projections/agent-eval.js';
 import { BY_TRIGGER_UID } from '../../projections/agent-run.js';
 import type { ControllerRun } from '../../projections/agent-run.js';
 import { BY_NAMESPACE, agentKey } from '../../projections/indexes.js';
@@ -42,7 +43,7 @@ export interface AgentEvalDependencies {
   clock: Clock;
   log: Logger;
   caches: {
-    evals: Cache<AgentEval>;
+    evals: Cache<ControllerEval>;
     agents: Cache<ControllerAgent>;
     skills: Cache<AgentChild>;
     runs: Cache<ControllerRun>;
@@ -57,7 +58,7 @@ const AGAIN_MS = 30_000;
 /** Ends of runs wake the eval earlier; this covers a lost event. */
 const UNDER_WAY_RECHECK_MS = 60_000;
 
-type EvalStep = Step<AgentEval, undefined>;
+type EvalStep = Step<ControllerEval, undefined>;
 
 /** The controller of AgentEval. */
 export function createAgentEvalController(deps: AgentEvalDependencies): ControllerPart {
@@ -106,12 +107,12 @@ function watchAll({ caches }: AgentEvalDependencies, enqueue: (key: string) => v
 /** A generation that was not begun gets its results, all pending, before anything of it is started. */
 async function beginGeneration(
   deps: AgentEvalDependencies,
-  draft: AgentEval,
+  draft: ControllerEval,
   signal: AbortSignal,
 ): Promise<StepResult> {
   const { generation = 0 } = draft.metadata;
   if (draft.status?.generation === generation) return CONTINUE;
-  const problem = problemOf(draft);
+  const problem = await problemOf(draft);
   if (problem !== undefined) {
     draft.status = { ...conditionsOf(draft), phase: 'failed' };
     setReady(draft, problem, deps.clock);
@@ -133,13 +134,9 @@ function conditionsOf({ status }: AgentEval): Pick<NonNullable<AgentEval['status
   return status?.conditions === undefined ? {} : { conditions: status.conditions };
 }
 
-function problemOf({ spec }: AgentEval): NotReady | undefined {
-  const bytes = Buffer.byteLength(JSON.stringify(spec));
-  if (bytes > MAX_EVAL_SPEC_BYTES) {
-    const message = `spec has ${bytes} bytes of JSON, and may have ${MAX_EVAL_SPEC_BYTES}: make two evals of it`;
-    return { reason: 'InvalidEval', message };
-  }
-  const problem = problemOfCases(spec);
+async function problemOf({ spec, unusable }: ControllerEval): Promise<NotReady | undefined> {
+  if (unusable !== undefined) return { reason: 'InvalidEval', message: unusable };
+  const problem = await problemOfCases(spec);
   return problem === undefined ? undefined : { reason: 'InvalidEval', message: problem };
 }
 
