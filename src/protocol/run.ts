@@ -201,6 +201,8 @@ export const ClaimAnswer = z.object({
   message: Text,
   /** Earlier messages of the session, oldest first. */
   history: listOf(TranscriptMessage),
+  /** Texts that lie in the workspace before the first step, by their paths below it. Absent from older gateways. */
+  files: listOf(z.object({ path: Name, content: Text })).optional(),
   /** The results of the call that was open, with which this run begins instead of `message`. */
   opening: listOf(TranscriptMessage).optional(),
   /** The open call, approved: it is executed before the first model call, and its result follows `opening`. */

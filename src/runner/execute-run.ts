@@ -18,6 +18,7 @@ import { composeInstructions } from './instructions.js';
 import type { Journal } from './journal.js';
 import { errorKind } from './log.js';
 import type { RunnerLog } from './log.js';
+import { layRunFiles } from './run-files.js';
 import { Reporter } from './reporter.js';
 import type { ConnectedServers } from './mcp/servers.js';
 import { openConversation } from './opening.js';
@@ -149,6 +150,8 @@ async function work(claim: ClaimAnswer, { deps, reporter, steering, signal }: Wo
   if (offered === 'silent') return { reason: 'Aborted', message: NO_TOOLS, output: null, steps: 0 };
   const outputCheck = outputCheckIn(claim);
   if (typeof outputCheck === 'object') return outputCheck;
+  const lacking = await layRunFiles(claim.files ?? [], { tools: deps.tools, signal });
+  if (lacking !== undefined) return { reason: 'Aborted', message: lacking, output: null, steps: 0 };
   const hooks = recordingHooks(reporter, signal);
   let servers = NO_SERVERS;
   try {

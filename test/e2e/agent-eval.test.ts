@@ -2,6 +2,7 @@
 import { jest } from '@jest/globals';
 import { DOMParser } from 'linkedom';
 import { apply, eventually, getObject, kubectl, kubectlOk } from './support/install.js';
+import { finishedRun } from './support/mcp.js';
 import { createRun, readRun, settled } from './support/runs.js';
 import type { RunObject } from './support/runs.js';
 import { createTenant } from './support/tenant.js';
@@ -52,7 +53,8 @@ describe('an eval', () => {
       cases: [
         {
           name: 'adds',
-          message: '/shell echo $((40 + 2))\n/say The sum is 42.',
+          message: '/shell test "$(cat numbers/first.txt)" = 40 && echo $((40 + 2))\n/say The sum is 42.',
+          files: [{ path: 'numbers/first.txt', content: '40\n' }],
           assertions: [{ contains: '42' }, { toolCalled: 'shell' }, { stepsBelow: 4 }],
         },
         { name: 'refuses', message: '/say Certainly.', assertions: [{ contains: 'No' }, { toolNotCalled: 'shell' }] },
@@ -66,6 +68,9 @@ describe('an eval', () => {
     const [head = '', row = ''] = table.split('\n');
     expect(head.split(/\s+/)).toEqual(['NAME', 'AGENT', 'STATUS', 'PASSED', 'FAILED', 'TOTAL', 'COST', 'AGE']);
     expect(row.split(/\s+/).slice(0, 7)).toEqual(['sums', 'clerk', 'failed', '1', '1', '2', '0.000000']);
+    const { results = [] } = (await readEval('sums'))?.status ?? {};
+    const [call] = (await finishedRun(tenant.apiKey, tenant.agentId('clerk'), results[0]?.run ?? '')).toolCalls ?? [];
+    expect(call).toMatchObject({ tool: 'shell', isError: false });
     const runs = await kubectlOk(['get', 'agentruns', '-n', tenant.namespace, '-l', 'boxwright.dev/eval=sums']);
     expect(runs.trim().split('\n')).toHaveLength(3);
 

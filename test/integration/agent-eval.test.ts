@@ -182,6 +182,11 @@ test.each([
     { cases: [{ ...hello, assertions: [{ contains: 'a', equals: 'b' }] }] },
     'exactly one of',
   ],
+  [
+    'a file outside of the workspace',
+    { cases: [{ ...hello, files: [{ path: '/etc/passwd', content: 'x' }] }] },
+    'spec.cases[0].files[0].path',
+  ],
   ['an assertion of no kind', { cases: [{ ...hello, assertions: [{}] }] }, 'exactly one of'],
   [
     'models beside a recording',

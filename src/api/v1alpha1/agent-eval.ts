@@ -10,6 +10,9 @@ export const MAX_EVAL_RESULTS = 100;
 /** Failed assertions that a result shows, and bytes of what was seen instead. */
 export const MAX_EVAL_FAILURES = 8;
 export const MAX_EVAL_SEEN_BYTES = 512;
+/** Files of one case, and bytes of one. */
+const MAX_EVAL_FILES = 32;
+export const MAX_EVAL_FILE_BYTES = 64 * 1024;
 /** Bytes of the whole spec: with its results an object stays far below what etcd takes. */
 export const MAX_EVAL_SPEC_BYTES = 256 * 1024;
 
@@ -51,6 +54,19 @@ export const EvalJudge = z
   })
   .describe('Lets another run judge the answer, after all assertions have held.');
 
+export const EvalFile = z
+  .object({
+    path: z
+      .string()
+      .min(1)
+      .max(256)
+      .regex(/^[^/]+(\/[^/]+)*$/)
+      .describe('Path below /workspace, without . and .. in it.'),
+    content: z.string().max(MAX_EVAL_FILE_BYTES).describe('Text of the file; at most 64 KiB in UTF-8.'),
+  })
+  .describe('A text file of the workspace.');
+export type EvalFile = z.output<typeof EvalFile>;
+
 export const EvalCase = z
   .object({
     name: z
@@ -60,6 +76,11 @@ export const EvalCase = z
       .regex(/^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/)
       .describe('Name of the case: a-z, 0-9 and inner hyphens.'),
     message: z.string().min(1).max(16_384).describe('What the agent is told.'),
+    files: z
+      .array(EvalFile)
+      .max(MAX_EVAL_FILES)
+      .optional()
+      .describe('Files that lie in the workspace before the first step.'),
     assertions: z.array(EvalAssertion).max(8).default([]).describe('What must hold when the run has ended.'),
     judge: EvalJudge.optional(),
     recording: RunRecording.optional().describe('A recorded run that answers in the place of the model.'),

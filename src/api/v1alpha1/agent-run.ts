@@ -78,6 +78,7 @@ export const AgentRunSpec = z.object({
       origin: z.enum(RUN_ORIGINS).describe('Which kind of caller started the run.'),
       name: z.string().max(36).optional().describe('Slug of the trigger or schedule, name of the AgentEval.'),
       uid: z.string().max(64).optional().describe('UID of the trigger, schedule or AgentEval.'),
+      case: z.string().max(36).optional().describe('Case of the AgentEval, whose files the run gets.'),
     })
     .optional()
     .describe('Where the run came from; `api` when absent. Set by the control plane only.'),

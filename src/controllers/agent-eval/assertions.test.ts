@@ -148,6 +148,15 @@ describe('cases of a spec', () => {
   });
 });
 
+test.each([
+  [[{ path: 'a', content: 'é'.repeat(32_769) }], 'case one: files: a has 65538 bytes, and may have 65536'],
+  [[{ path: 'a/../b', content: '' }], 'case one: files: a/../b has . or .. in it'],
+  [['a', 'b', 'a'].map((path) => ({ path, content: '' })), 'case one: files: a is there twice'],
+  [[{ path: '.config/a', content: 'a'.repeat(65_536) }], undefined],
+])('files of a case: %#', async (files, problem_) => {
+  expect(await problemOfCases({ cases: [{ name: 'one', message: 'Hi.', files, assertions: [] }] })).toBe(problem_);
+});
+
 describe('a judge', () => {
   const judge = { agent: 'judge', rubric: 'It is polite.' };
 

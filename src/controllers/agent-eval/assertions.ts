@@ -1,6 +1,6 @@
 /** Whether the assertions of a case hold for what its run said and did. Each is one step of the event loop. */
-import { MAX_EVAL_FAILURES, MAX_EVAL_SEEN_BYTES } from '../../api/v1alpha1/agent-eval.js';
-import type { AgentEval, EvalAssertion, EvalResult } from '../../api/v1alpha1/agent-eval.js';
+import { MAX_EVAL_FAILURES, MAX_EVAL_FILE_BYTES, MAX_EVAL_SEEN_BYTES } from '../../api/v1alpha1/agent-eval.js';
+import type { AgentEval, EvalAssertion, EvalFile, EvalResult } from '../../api/v1alpha1/agent-eval.js';
 import { formatMicroUsd, parseMicroUsd } from '../../run/usage/money.js';
 import { letOthersRun } from '../../runtime/event-loop.js';
 import { cutUtf8 } from '../../runtime/text.js';
@@ -55,7 +55,9 @@ export function needsTools({ toolCalled, toolNotCalled }: EvalAssertion): boolea
 
 /** What no API server can check of a spec: a sentence about the first assertion that means nothing. */
 export async function problemOfCases({ cases }: Pick<AgentEval['spec'], 'cases'>): Promise<string | undefined> {
-  for (const { name, assertions } of cases) {
+  for (const { name, assertions, files } of cases) {
+    const file = problemOfFiles(files ?? []);
+    if (file !== undefined) return `case ${name}: files: ${file}`;
     for (const { matches, jsonSchema } of assertions) {
       const pattern = matches === undefined ? undefined : compilePattern(matches).problem;
       if (pattern !== undefined) return `case ${name}: matches: ${pattern}`;
@@ -63,6 +65,17 @@ export async function problemOfCases({ cases }: Pick<AgentEval['spec'], 'cases'>
       if (schema !== undefined) return `case ${name}: jsonSchema: ${schema}`;
       await letOthersRun();
     }
+  }
+  return undefined;
+}
+
+function problemOfFiles(files: readonly EvalFile[]): string | undefined {
+  const paths = files.map(({ path }) => path);
+  for (const [at, { path, content }] of files.entries()) {
+    const bytes = Buffer.byteLength(content);
+    if (bytes > MAX_EVAL_FILE_BYTES) return `${path} has ${bytes} bytes, and may have ${MAX_EVAL_FILE_BYTES}`;
+    if (path.split('/').some((part) => part === '.' || part === '..')) return `${path} has . or .. in it`;
+    if (paths.indexOf(path) !== at) return `${path} is there twice`;
   }
   return undefined;
 }

@@ -126,7 +126,7 @@ describe('an eval', () => {
         agent: 'ada',
         agentUid: 'uid-agent-ada',
         message: 'Say hello.',
-        trigger: { origin: 'eval', name: 'greetings', uid: 'uid-eval' },
+        trigger: { origin: 'eval', name: 'greetings', uid: 'uid-eval', case: 'hello' },
         sessionTitle: 'eval: greetings, hello',
         actor: 'eval',
       },
@@ -249,7 +249,9 @@ describe('an eval', () => {
     expect(run(runs()[0]).spec.recording).toEqual(recording);
     await end(runs()[0] ?? '', { output: 'Hello!' });
     await reconcile();
-    expect(run(status().results?.[0]?.judgeRun).spec).not.toHaveProperty('recording');
+    const judgeRun = run(status().results?.[0]?.judgeRun).spec;
+    expect(judgeRun).not.toHaveProperty('recording');
+    expect(judgeRun.trigger).toEqual({ origin: 'eval', name: 'greetings', uid: 'uid-eval' });
   });
 
   it('reads the transcript for tools, and for an output that the status has cut', async () => {

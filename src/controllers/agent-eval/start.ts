@@ -103,7 +103,7 @@ async function create(
     agent: { box: boxOfNamespace(metadata.namespace ?? '') ?? '', agent },
     agentUid,
     message,
-    trigger: { origin: 'eval' as const, name: metadata.name, uid: metadata.uid ?? '' },
+    trigger: { ...triggerOf(metadata), ...(role === 'case' ? { case: cell.case.name } : {}) },
     sessionTitle: `eval: ${metadata.name}, ${role === 'judge' ? 'judge of ' : ''}${cell.case.name}`,
     actor: 'eval',
     ...(model === undefined ? {} : { model }),
@@ -119,6 +119,10 @@ async function create(
     if (error.kind === 'too-large') return { kind: 'refused', message: error.message };
     return { kind: 'again', reason: 'Refused', message: causeOf(error) };
   }
+}
+
+function triggerOf({ name, uid = '' }: AgentEval['metadata']) {
+  return { origin: 'eval' as const, name, uid };
 }
 
 /** What the API server says about a refused object names fields and policies, never the run's text. */

@@ -99,6 +99,7 @@ export function answerOf(run: AgentRun, input: RunInput, contextWindow: number |
     },
     ...outputSchemaOf(agent),
     message: input.message,
+    ...(input.files.length === 0 ? {} : { files: [...input.files] }),
     history: input.history,
     ...(input.resume === undefined ? {} : { opening: input.resume.opening }),
     ...(input.resume?.approved === undefined ? {} : { approved: input.resume.approved }),

@@ -1,6 +1,8 @@
 /** What a run needs to start, read from caches; a live GET only for what a cache does not have. */
 import { boxOfNamespace } from '../../api/names.js';
 import { outcomeOf, type RunOutcome } from '../../run/outcome.js';
+import { AgentEvals } from '../../api/v1alpha1/agent-eval.js';
+import type { EvalFile } from '../../api/v1alpha1/agent-eval.js';
 import { Agents } from '../../api/v1alpha1/agent.js';
 import type { AgentRun } from '../../api/v1alpha1/agent-run.js';
 import { Boxes } from '../../api/v1alpha1/box.js';
@@ -27,6 +29,8 @@ export interface RunInput {
   box: GatewayBox;
   message: string;
   history: TranscriptMessage[];
+  /** What lies in its workspace before the first step. */
+  files: readonly EvalFile[];
   /** What the history lacks, for the record of the run. */
   warnings: readonly string[];
   /** Whether the run, or one before it in its session, came from outside. */
@@ -67,6 +71,7 @@ export class RunInputs {
     const agent = await this.#agentOf(run);
     const box = await this.boxOf(run.metadata.namespace ?? '');
     const message = await this.#messageOf(run);
+    const files = await this.#filesOf(run);
     const scope = { workspace: box.workspace, box: box.name, agentUid: agent.uid };
     const earlier = await EarlierRuns.of(this.#options, run, { scope, previousRun });
     const { previous } = earlier;
@@ -74,7 +79,7 @@ export class RunInputs {
     const untrusted = startsUntrusted({ run, previous, isIncomplete: earlier.isIncomplete });
     const approvedBefore = previous?.status?.approvals?.always ?? [];
     const { messages: history, warnings } = await historyOf(earlier, pending?.callId);
-    const input = { agent, box, message, history, warnings, untrusted, approvedBefore };
+    const input = { agent, box, message, files, history, warnings, untrusted, approvedBefore };
     // A transcript that was cut may have lost the call: then the answer is a message like any other.
     if (pending === undefined || !hasOpenCall(history, pending.callId)) return input;
     return { ...input, resume: resumeOf(pending, message, run.spec.actor) };
@@ -110,6 +115,16 @@ export class RunInputs {
   async #liveAgent(ref: { namespace: string; name: string }): Promise<GatewayAgent | undefined> {
     const live = await orUndefined(this.#options.api.get(Agents, ref));
     return live === undefined ? undefined : projectGatewayAgent(live);
+  }
+
+  /** Those of the case of an AgentEval, which keeps them: a run does not carry them. */
+  async #filesOf({ metadata: { namespace = '' }, spec: { trigger } }: AgentRun): Promise<readonly EvalFile[]> {
+    if (trigger?.origin !== 'eval' || trigger.case === undefined) return [];
+    const { name = '', uid } = trigger;
+    const found = await orUndefined(this.#options.api.get(AgentEvals, { namespace, name }));
+    const own = found?.metadata.uid === uid ? found?.spec.cases.find((one) => one.name === trigger.case) : undefined;
+    if (own === undefined) throw refuse('InvalidRun', `AgentEval ${name} has no case ${trigger.case} any more.`);
+    return own.files ?? [];
   }
 
   async #messageOf(run: AgentRun): Promise<string> {
