@@ -75,15 +75,16 @@ async function answer(deps: McpRouterDeps, request: IncomingMessage, response: S
     // Without one it is no browser: HTTP/1.1 asks for it, and Node answers 400 itself.
     if (host !== undefined && !deps.isHostAllowed(host)) return sendForbidden(response, FOREIGN_HOST);
     if (request.method !== 'POST') return sendMethodNotAllowed(response);
-    await answerPost(deps, { ...caller, address }, request, response);
+    await answerMessage(deps, { ...caller, address }, request, response);
   } catch (error) {
     deps.log.error({ err: error }, 'MCP call failed');
     finish(response, errorBytes('null', INTERNAL_ERROR, 'Internal error: try again'));
   }
 }
 
-async function answerPost(
-  deps: McpRouterDeps,
+/** Answers the JSON-RPC message in the body of a call whose caller is known. */
+export async function answerMessage(
+  deps: Pick<McpRouterDeps, 'dispatcher' | 'bodies' | 'clock'>,
   caller: Caller,
   request: IncomingMessage,
   response: ServerResponse,

@@ -1,4 +1,4 @@
-/** The public side of an API pod as one express application: trigger URLs, MCP endpoint, and JSON 404 for all else. */
+/** The public side of an API pod as one express application: trigger URLs, MCP endpoint, the web application, and JSON 404 for all else. */
 import express from 'express';
 import type { ErrorRequestHandler, Express, Response } from 'express';
 import type { Logger } from '../observability/logger.js';
@@ -7,16 +7,19 @@ export interface ApiAppParts {
   /** Reads the raw URL, so it stands first. */
   webhook: express.RequestHandler;
   mcp: express.RequestHandler;
+  /** The web application and what it calls. */
+  web: express.RequestHandler;
   log: Logger;
 }
 
 /** Clients probe paths like `/.well-known/*` and `/register`: a JSON 404, never HTML and never a redirect. */
-export function createApiApp({ webhook, mcp, log }: ApiAppParts): Express {
+export function createApiApp({ webhook, mcp, web, log }: ApiAppParts): Express {
   const app = express();
   app.disable('x-powered-by');
   app.set('etag', false);
   app.use(webhook);
   app.use(mcp);
+  app.use(web);
   app.use((_request, response) => sendNotFound(response));
   const onError: ErrorRequestHandler = (error: unknown, _request, response, _next) => {
     log.error({ err: error }, 'request failed');

@@ -52,6 +52,10 @@ import { PRODUCT_VERSION } from '../config/version.js';
 import { API_PODS, peerPodInformer } from '../projections/pod.js';
 import { apiWebhookKeysInformer } from '../projections/webhook-keys.js';
 import { createWebhookKeyReader } from '../services/triggers/webhook-keys.js';
+import { createAppRouter } from '../web/router.js';
+import { SessionCookie, createSessionSeal } from '../web/session-cookie.js';
+import { readStaticFiles } from '../web/static-files.js';
+import { Watchers } from '../web/watchers.js';
 import { createTriggerReader } from '../services/triggers/trigger-reader.js';
 
 /**
@@ -106,6 +110,7 @@ function createFollowers({ clock, log, api, config, informer, registry }: Core) 
     keyring,
     seal: createBarrierSeal(keyring),
     keyUsage: createKeyUsage({ api, clock, log }),
+    watchers: new Watchers({ caches, clock }),
     feeds: new GatewayFeeds({
       accessDir: config.gatewayAccess,
       serverName: `${config.gatewayService}.${config.releaseNamespace}.svc`,
@@ -172,6 +177,7 @@ function publicServer(core: Core, followers: Followers): Runnable {
     stop: async () => {
       followers.runWaiter.stop();
       followers.agentWaiter.stop();
+      followers.watchers.stop();
       await sleep(core.clock, LEAVE_SERVICE_MS);
       await closeWithin(server, DRAIN_MS, core.clock);
     },
@@ -188,7 +194,8 @@ function listen(server: Server, port: number): Promise<void> {
   });
 }
 
-function createPublicApp({ config, log, clock, registry, api, archive }: Core, followers: Followers) {
+function createPublicApp(core: Core, followers: Followers) {
+  const { config, log, clock, registry, api, archive } = core;
   const { caches, webhookKeys, keyring, keyUsage, liveRuns, feeds, agentWaiter, runWaiter } = followers;
   const http = createHttpMetrics(registry);
   const bodies = new BodyBudget(MAX_BODIES_BYTES);
@@ -219,6 +226,16 @@ function createPublicApp({ config, log, clock, registry, api, archive }: Core, f
     metrics: createToolMetrics(registry),
     clock,
   });
+  const endpoint = {
+    keys: createKeyCheck({ caches, api, clock, used: (key) => keyUsage.used(key) }),
+    wrongKeys: new WrongKeys({ clock, log }),
+    dispatcher,
+    bodies,
+    http,
+    log,
+    clock,
+    ...callersOf(config),
+  };
   return createApiApp({
     log,
     webhook: createWebhookRouter({
@@ -233,17 +250,22 @@ function createPublicApp({ config, log, clock, registry, api, archive }: Core, f
       http,
       logger: log,
     }),
-    mcp: createMcpRouter({
-      keys: createKeyCheck({ caches, api, clock, used: (key) => keyUsage.used(key) }),
-      wrongKeys: new WrongKeys({ clock, log }),
-      ...callersOf(config),
-      dispatcher,
-      bodies,
-      http,
-      log,
-      clock,
-    }),
+    mcp: createMcpRouter(endpoint),
+    web: createAppRouter({ ...endpoint, ...appOf(core, followers), scope: services.scope }),
   });
+}
+
+/** What only the app needs. */
+function appOf({ config, clock, log }: Core, { keyring, watchers }: Followers) {
+  const files = readStaticFiles(config.appDir, config.publicUrl);
+  if (files === undefined) log.warn({ dir: config.appDir }, 'no app is served: the folder has no index.html');
+  return {
+    publicOrigin: new URL(config.publicUrl).origin,
+    seal: createSessionSeal({ keyring, clock }),
+    cookie: new SessionCookie(config.publicUrl),
+    watchers,
+    files,
+  };
 }
 
 /** From where and by which names the MCP endpoint may be called. */

@@ -50,8 +50,13 @@ export const ApiConfig = z.object({
   podUid: z.string().min(1).describe('UID of this pod: it is not its own peer.'),
   podName: z.string().min(1).describe('Name of this pod.'),
   podIp: z.string().optional().describe('Address of this pod.'),
+  appDir: z
+    .string()
+    .min(1)
+    .default('/app/dist/app')
+    .describe('Folder with the files of the web application; without them none is served.'),
   archiveUrl,
-  apiPort: port(API_PORT, 'Port of the public side: MCP endpoint and trigger URLs.'),
+  apiPort: port(API_PORT, 'Port of the public side: MCP endpoint, trigger URLs and web application.'),
   internalPort: port(INTERNAL_PORT, 'Port for health, metrics and calls between API pods.'),
   maxFinishedRuns,
   resyncSeconds,

@@ -48,6 +48,10 @@ import { createLogger } from '../../src/observability/logger.js';
 import { createHttpMetrics } from '../../src/observability/metrics.js';
 import { createApiApp } from '../../src/processes/api-app.js';
 import { countLiveRuns } from '../../src/run/start/backlog.js';
+import { createAppRouter } from '../../src/web/router.js';
+import { SessionCookie, createSessionSeal } from '../../src/web/session-cookie.js';
+import type { StaticFiles } from '../../src/web/static-files.js';
+import { Watchers } from '../../src/web/watchers.js';
 import { createApiCaches } from '../../src/services/caches.js';
 import type { ApiCaches } from '../../src/services/caches.js';
 import { createKeyCheck } from '../../src/services/keys/key-check.js';
@@ -101,6 +105,7 @@ export class McpHarness {
   /** What bodies on their way in hold: room for one of 8 MiB and a little. */
   readonly bodies = new BodyBudget(9 * 1024 * 1024);
   readonly logLines: string[] = [];
+  readonly watchers = new Watchers({ caches: this.caches, clock: this.clock });
   readonly registry: Registry;
   readonly services: ToolServices;
   readonly app: Express;
@@ -108,6 +113,7 @@ export class McpHarness {
   constructor(
     registry: Registry = createRegistry(),
     private readonly archive?: ArchiveReader,
+    private readonly files?: StaticFiles,
   ) {
     this.registry = registry;
     this.#seedAccounts();
@@ -152,21 +158,30 @@ export class McpHarness {
       clock,
     });
     const { bodies } = this;
-    const keys = createKeyCheck({ caches, api, clock, used: (key) => this.usedKeys.push(key) });
+    const endpoint = {
+      keys: createKeyCheck({ caches, api, clock, used: (key) => this.usedKeys.push(key) }),
+      wrongKeys: new WrongKeys({ clock, log }),
+      callerAddress: callerAddressBehind(['127.0.0.0/8', '::1/128']),
+      dispatcher,
+      isHostAllowed: allowedHosts({ publicUrl: PUBLIC_URL, service: { name: 'api', namespace: 'bw' }, listed: [] }),
+      bodies,
+      http,
+      log,
+      clock,
+    };
+    const keyring = { keyring: KEYRING, ensure: () => Promise.resolve() };
     return createApiApp({
       log,
       webhook: (_request, _response, next) => next(),
-      mcp: createMcpRouter({
-        keys,
-        wrongKeys: new WrongKeys({ clock, log }),
-        callerAddress: callerAddressBehind(['127.0.0.0/8', '::1/128']),
-        dispatcher,
-        isOriginAllowed: allowedOrigins(PUBLIC_URL, []),
-        isHostAllowed: allowedHosts({ publicUrl: PUBLIC_URL, service: { name: 'api', namespace: 'bw' }, listed: [] }),
-        bodies,
-        http,
-        log,
-        clock,
+      mcp: createMcpRouter({ ...endpoint, isOriginAllowed: allowedOrigins(PUBLIC_URL, []) }),
+      web: createAppRouter({
+        ...endpoint,
+        publicOrigin: new URL(PUBLIC_URL).origin,
+        seal: createSessionSeal({ keyring, clock }),
+        cookie: new SessionCookie(PUBLIC_URL),
+        watchers: this.watchers,
+        scope: services.scope,
+        files: this.files,
       }),
     });
   }

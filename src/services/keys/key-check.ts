@@ -16,6 +16,8 @@ export interface Caller {
   readOnly: boolean;
   /** Where the call came from, for the audit log. */
   address?: string;
+  /** What its runs are said to come from; `api` when absent. */
+  origin?: 'chat';
 }
 
 export interface KeyCheck {
@@ -24,6 +26,8 @@ export interface KeyCheck {
    * keys is healthy; one live GET while it is behind: rejects when that has no answer.
    */
   check(authorization: string | undefined): Promise<Caller | undefined>;
+  /** The same for a key that was presented before, by its hash. */
+  checkHash(hash: string): Promise<Caller | undefined>;
 }
 
 export interface KeyCheckDeps {
@@ -38,18 +42,20 @@ export interface KeyCheckDeps {
 const BEARER = /^bearer +([!-~]+) *$/i;
 
 export function createKeyCheck(deps: KeyCheckDeps): KeyCheck {
+  const checkHash = async (hash: string): Promise<Caller | undefined> => {
+    const known = deps.caches.APIKey.byIndex(BY_HASH, hash)[0];
+    const key = known === undefined ? undefined : await current(deps, known, hash);
+    if (key === undefined || !isKeyValid(key.credential, deps.clock.now())) return undefined;
+    const workspace = deps.caches.Workspace.get(key.workspace);
+    if (workspace === undefined || workspace.deleting) return undefined;
+    deps.used(key);
+    return { workspace: key.workspace, keyPrefix: key.prefix, readOnly: key.readOnly };
+  };
   return {
+    checkHash,
     async check(authorization) {
       const presented = BEARER.exec(authorization ?? '')?.[1];
-      if (presented === undefined) return undefined;
-      const hash = hashOfApiKey(presented);
-      const known = deps.caches.APIKey.byIndex(BY_HASH, hash)[0];
-      const key = known === undefined ? undefined : await current(deps, known, hash);
-      if (key === undefined || !isKeyValid(key.credential, deps.clock.now())) return undefined;
-      const workspace = deps.caches.Workspace.get(key.workspace);
-      if (workspace === undefined || workspace.deleting) return undefined;
-      deps.used(key);
-      return { workspace: key.workspace, keyPrefix: key.prefix, readOnly: key.readOnly };
+      return presented === undefined ? undefined : checkHash(hashOfApiKey(presented));
     },
   };
 }

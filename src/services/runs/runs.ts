@@ -351,7 +351,7 @@ function acceptMessage(deps: RunDeps, caller: Caller, agent: ApiAgent, input: Me
     agent: { box: agent.box, agent: agent.name },
     agentUid: agent.uid,
     message: input.message,
-    trigger: { origin: 'api' },
+    trigger: { origin: caller.origin ?? 'api' },
     ...(input.sessionId === undefined ? { sessionTitle: input.message } : { sessionId: input.sessionId }),
     ...(input.steer ? { steer: true } : {}),
     actor: caller.keyPrefix,
