@@ -4,6 +4,7 @@ import { Boxes } from '../api/v1alpha1/box.js';
 import { createChildRunController } from '../controllers/agent-run/execution/children.js';
 import { createRunControllers } from '../controllers/agent-run/controller.js';
 import type { RunMetrics } from '../controllers/agent-run/metrics.js';
+import { createRetryController } from '../controllers/agent-run/settlement/retries.js';
 import type { ArchiveMetrics } from '../archive/metrics.js';
 import type { ArchiveWriter } from '../archive/types.js';
 import { createAgentEvalController } from '../controllers/agent-eval/controller.js';
@@ -173,6 +174,7 @@ export function createControllerParts(deps: ControllerPartsDependencies): Contro
     runs.admission,
     events.part,
     createChildRunController(common),
+    createRetryController({ ...common, ...backlog }),
     createConnectorCatalogController(common),
     createTemplatePartsController({ api, clock, log }),
     createTotalsController({ ...common, releaseNamespace: namespace }),

@@ -163,18 +163,22 @@ export const agentCredentialsInformer: InformerOptions<Agent, AgentCredentials> 
 
 /** An Agent without its texts. */
 export type ControllerAgent = Omit<Agent, 'spec'> & {
-  spec: Pick<Agent['spec'], 'handle' | 'name' | 'provider' | 'model' | 'stepLimit' | 'paused' | 'budget'> & {
+  spec: Pick<
+    Agent['spec'],
+    'handle' | 'name' | 'provider' | 'model' | 'stepLimit' | 'paused' | 'budget' | 'retries'
+  > & {
     tools: Pick<Agent['spec']['tools'], 'browser'>;
   };
 };
 
 export function projectControllerAgent(agent: Agent): ControllerAgent {
-  const { handle, name, provider, model, stepLimit, paused, budget, tools } = agent.spec;
+  const { handle, name, provider, model, stepLimit, paused, budget, retries, tools } = agent.spec;
   const optional = {
     ...(handle === undefined ? {} : { handle }),
     ...(model === undefined ? {} : { model }),
     ...(stepLimit === undefined ? {} : { stepLimit }),
     ...(budget === undefined ? {} : { budget }),
+    ...(retries === undefined ? {} : { retries }),
   };
   const projected = {
     ...withoutManagedFields(agent),

@@ -278,6 +278,8 @@ export const FinishRequest = z.object({
     output: Text.nullable(),
     /** With reason Completed: what the session waits for. */
     pending: PendingRequest.optional(),
+    /** No call of a tool was under way; a runner of before says nothing. */
+    atRest: z.boolean().optional(),
   }),
 });
 export type FinishRequest = z.output<typeof FinishRequest>;

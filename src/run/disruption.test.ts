@@ -29,6 +29,6 @@ test.each<[Status, string]>([
   [{ reason: 'Evicted', message: 'low on  memory' }, 'The pod was evicted: low on memory.'],
 ])('the message says who moved the pod and what to do', (status, what) => {
   expect(outcomeOfDisruption(disruptionOf({ status }), 'is silent')?.message).toBe(
-    `${what} Start a new run; a run is never repeated by itself.`,
+    `${what} Continue its session, or start a new run.`,
   );
 });

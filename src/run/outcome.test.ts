@@ -3,7 +3,7 @@ import { QUEUE_REASONS, RUN_REASONS, isReportedReason } from './reasons.js';
 
 test('an outcome says what happened, then the next step when there is one', () => {
   expect(outcomeOf('JobDeleted').message).toBe(
-    'The Job of the run was deleted. Start a new run; a run is never repeated by itself.',
+    'The Job of the run was deleted. Continue its session, or start a new run.',
   );
   expect(outcomeOf('DeadlineExceeded', 'It took 3 s.').message).toMatch(/^It took 3 s\. Raise bounds/);
   expect(outcomeOf('Cancelled', 'Gone.')).toEqual({ reason: 'Cancelled', message: 'Gone.' });
@@ -45,6 +45,7 @@ test('a runner may report what it can know, and nothing that only the control pl
     'ModelUnpriced',
     'OutputLimitReached',
     'OutputMismatch',
+    'ReplayFailed',
     'RunnerError',
     'StepLimitReached',
   ]);

@@ -162,22 +162,22 @@ export const RUN_REASONS = {
   },
   Evicted: {
     cause: 'The pod was evicted: its node was drained or short of room, or a pod of a higher priority took its place.',
-    nextStep: 'Start a new run; a run is never repeated by itself.',
+    nextStep: 'Continue its session, or start a new run.',
   },
   PodDeleted: {
     cause: 'The pod of the run was deleted.',
-    nextStep: 'Start a new run; a run is never repeated by itself.',
+    nextStep: 'Continue its session, or start a new run.',
   },
   JobDeleted: {
     cause: 'The Job of the run was deleted.',
-    nextStep: 'Start a new run; a run is never repeated by itself.',
+    nextStep: 'Continue its session, or start a new run.',
   },
-  NodeLost: { cause: 'The node of the run is gone.', nextStep: 'Start a new run; a run is never repeated by itself.' },
+  NodeLost: { cause: 'The node of the run is gone.', nextStep: 'Continue its session, or start a new run.' },
   RunnerFailed: { cause: 'The runner ended without a result.', nextStep: 'Read the logs of the pod; start a new run.' },
   RunnerError: { cause: 'The runner reported an error.', nextStep: 'Read status.message.' },
   Interrupted: {
     cause: 'The pod was told to stop before the agent finished.',
-    nextStep: 'Start a new run; a run is never repeated by itself.',
+    nextStep: 'Continue its session, or start a new run.',
   },
   NamespaceTerminating: {
     cause: 'The namespace of the Box is being deleted: the run cannot start or go on there.',

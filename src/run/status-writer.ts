@@ -49,6 +49,8 @@ export const FIELD_OWNERS = {
   structured: ['gateway'],
   approvals: ['gateway'],
   pending: ['gateway'],
+  atRest: ['gateway'],
+  retriedBy: ['run controller'],
   warnings: ['gateway'],
   usage: WHO_ENDS,
   openCall: WHO_ENDS,

@@ -73,6 +73,7 @@ const EVENTS: { [T in StatusEvent['type']]: Extract<StatusEvent, { type: T }> } 
   finished: LOST,
   'usage-closed': { type: 'usage-closed', work: WORK },
   'transcript-gone': { type: 'transcript-gone', transcript: GONE },
+  retried: { type: 'retried', by: 'worker-2' },
   'not-archived': { type: 'not-archived', message: 'wait', now: NOW },
 };
 
@@ -119,6 +120,7 @@ const HEARD: Record<StatusEvent['type'], State[]> = {
   finished: LIVE,
   'usage-closed': ['ended'],
   'transcript-gone': ['ended', 'settled'],
+  retried: ['ended', 'settled'],
   'not-archived': ['ended', 'settled'],
 };
 

@@ -60,6 +60,8 @@ export type StatusEvent =
   | { type: 'usage-closed'; work?: Work }
   /** The chunks of an ended run are gone from the cluster. */
   | { type: 'transcript-gone'; transcript: Transcript }
+  /** Another run takes it further. */
+  | { type: 'retried'; by: string }
   /** It was deleted and stays, because the archive does not have it. */
   | { type: 'not-archived'; message: string; now: string };
 
@@ -74,6 +76,8 @@ export interface GatewayEnd {
   work: Work;
   /** What the session waits for now. */
   pending?: RunPending | undefined;
+  /** Whether the runner said that no call of a tool was under way. */
+  atRest?: boolean | undefined;
 }
 
 /** The status after the event; undefined when the event changes nothing, or comes too late. */
@@ -108,6 +112,7 @@ function beforeItsEnd(run: AgentRun, event: StatusEvent): RunStatus | undefined 
       return finished(run, event);
     case 'usage-closed':
     case 'transcript-gone':
+    case 'retried':
     case 'not-archived':
       return undefined;
   }
@@ -120,6 +125,8 @@ function afterItsEnd(run: AgentRun, event: StatusEvent): RunStatus | undefined {
       return usageClosed(run, event.work);
     case 'transcript-gone':
       return { ...statusOf(run), transcript: event.transcript };
+    case 'retried':
+      return { ...statusOf(run), retriedBy: event.by };
     case 'not-archived': {
       const conditions = setCondition(run.status?.conditions, { ...NOT_ARCHIVED, message: event.message }, event.now);
       return { ...statusOf(run), conditions };
@@ -235,8 +242,12 @@ function finished(run: AgentRun, { by, outcome, end, now }: EventOf<'finished'>)
   const ended = { ...withConditions(run, conditions), finishedAt: now, duration, ...outputOf(outcome) };
   if (end !== undefined) {
     const closed = withLastWork({ ...run, status: ended }, end.work);
-    if (closed === undefined || end.pending === undefined) return closed;
-    return { ...closed, pending: end.pending };
+    if (closed === undefined) return undefined;
+    return {
+      ...closed,
+      ...(end.pending === undefined ? {} : { pending: end.pending }),
+      ...(end.atRest === true && closed.phase === 'error' ? { atRest: true } : {}),
+    };
   }
   if (isClaimed(run)) return ended;
   // Nobody can have used anything without a claim; the gateway, which counts, says it in numbers.

@@ -693,7 +693,7 @@ describe('an abort', () => {
     await eventually(() => server !== undefined);
     await server?.received(1);
     abort.abort({ reason: 'Cancelled' });
-    expect((await running).outcome).toEqual({ reason: 'Aborted', message: '', output: null, steps: 0 });
+    expect((await running).outcome).toEqual({ reason: 'Aborted', message: '', output: null, steps: 0, atRest: true });
   });
 
   test('reaches a tool that is working, and the last text stays', async () => {
@@ -712,7 +712,7 @@ describe('an abort', () => {
       { tools: [patient] },
       abort,
     );
-    expect(outcome).toMatchObject({ reason: 'Aborted' });
+    expect(outcome).toMatchObject({ reason: 'Aborted', atRest: false });
     expect(requests).toHaveLength(2);
   });
 
@@ -727,7 +727,7 @@ describe('an abort', () => {
     };
     const calls = ['a', 'b'].map((text) => ({ tool: 'echo', arguments: JSON.stringify({ text }) }));
     const { outcome, told, requests } = await run([{ calls }, { text: 'never' }], { tools: [slow] }, abort);
-    expect(outcome).toEqual({ reason: 'Aborted', message: '', output: null, steps: 1 });
+    expect(outcome).toEqual({ reason: 'Aborted', message: '', output: null, steps: 1, atRest: false });
     expect(requests).toHaveLength(1);
     const notExecuted = { error: 'Not executed: the run was stopped before.' };
     expect(ofType(told, 'tool')).toMatchObject([{ result: { output: 'half' } }, { result: notExecuted }]);

@@ -82,6 +82,9 @@ export class Loop {
 
   /** The call that waits for a person. */
   open: OpenCall | undefined;
+  /** Calls that are being made now, and whether one of them was cut. */
+  #executing = 0;
+  #isCut = false;
 
   constructor(hooks: EngineHooks, input: EngineInput, clock: Pick<Clock, 'monotonic'>) {
     const { provider, model, outputCheck } = input;
@@ -152,7 +155,11 @@ export class Loop {
     if (signal.aborted) return STOPPED;
     const fitted = fitInput(definition.input, given);
     if ('problem' in fitted) return failed(`The input does not fit ${definition.name}: ${fitted.problem}.`);
-    const result = await definition.execute(fitted.input, signal);
+    this.#executing += 1;
+    const result = await definition.execute(fitted.input, signal).finally(() => {
+      this.#executing -= 1;
+      this.#isCut ||= signal.aborted;
+    });
     if (result.pause !== undefined)
       this.open = { callId, tool: definition.name, input: fitted.input, pause: result.pause };
     return withNotes(result, fitted.notes);
@@ -379,7 +386,8 @@ export class Loop {
   }
 
   aborted(): EngineOutcome {
-    return { reason: 'Aborted', message: '', output: this.output, steps: this.steps };
+    const atRest = this.#executing === 0 && !this.#isCut;
+    return { reason: 'Aborted', message: '', output: this.output, steps: this.steps, atRest };
   }
 
   limited(stepLimit: number): EngineOutcome {

@@ -151,6 +151,8 @@ export interface EngineOutcome {
   steps: number;
   /** With `Completed`: the call that waits for a person. */
   open?: OpenCall;
+  /** With `Aborted`: no call of a tool was cut. */
+  atRest?: boolean;
 }
 
 /** Messages of people to a run at work. */

@@ -124,6 +124,7 @@ test('a run whose tools container is none of ours ends before its first model ca
   expect(await endedUnasked(makeClaim(), { offered: 'silent' })).toEqual([
     {
       reason: 'RunnerError',
+      atRest: true,
       message: expect.stringContaining('must be made from the image boxwright-tools'),
       output: null,
     },

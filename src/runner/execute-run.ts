@@ -1,7 +1,7 @@
 /** One claimed run from its first model call to the hand-over of its outcome. Every way to stop it is decided here. */
 import { createHash } from 'node:crypto';
 import type { ClaimAnswer, FinishRequest } from '../protocol/run.js';
-import { outcomeOf } from '../run/outcome.js';
+import { outcomeOf, phaseOf } from '../run/outcome.js';
 import type { Surroundings } from '../protocol/surroundings.js';
 import { OutputSchemaError } from '../run/output-schema.js';
 import type { OutputCheck } from '../run/output-schema.js';
@@ -147,7 +147,7 @@ interface WorkContext {
 
 async function work(claim: ClaimAnswer, { deps, reporter, steering, signal }: WorkContext): Promise<EngineOutcome> {
   const { offered, surroundings } = deps;
-  if (offered === 'silent') return { reason: 'Aborted', message: NO_TOOLS, output: null, steps: 0 };
+  if (offered === 'silent') return { reason: 'Aborted', message: NO_TOOLS, output: null, steps: 0, atRest: true };
   const outputCheck = outputCheckIn(claim);
   if (typeof outputCheck === 'object') return outputCheck;
   const lacking = await layRunFiles(claim.files ?? [], { tools: deps.tools, signal });
@@ -169,6 +169,10 @@ async function work(claim: ClaimAnswer, { deps, reporter, steering, signal }: Wo
         ? { ...claim, opening: [framedMessage(claim, told)] }
         : { ...claim, note: noteOfRun({ ...told, lostFiles: surroundings?.filesStay === false }) };
     const opening = await openConversation(begun, { tools: own, hooks, clock: deps.clock, signal });
+    // Nobody can tell what the call came to that a person approved.
+    if (claim.approved !== undefined && signal.aborted) {
+      return { reason: 'Aborted', message: '', output: null, steps: 0 };
+    }
     const messages = [...claim.history, ...opening];
     const { tools, found } = selectTools(
       own.map((tool) => gated(tool, claim.abilities?.approvals, surroundings)),
@@ -291,10 +295,12 @@ function settle(result: EngineOutcome, stopped: Stop | undefined): FinishRequest
   if (result.reason !== 'Aborted') {
     const message = cutUtf8(result.message, MAX_OUTCOME_MESSAGE_BYTES);
     const pending = result.open === undefined ? {} : { pending: pendingOf(result.open) };
-    return { reason: result.reason, message, output, ...pending };
+    const atRest = phaseOf(result.reason) === 'error' ? { atRest: true } : {};
+    return { reason: result.reason, message, output, ...pending, ...atRest };
   }
-  if (stopped !== undefined) return { ...stopped, output };
-  return { reason: 'RunnerError', message: cutUtf8(result.message, MAX_OUTCOME_MESSAGE_BYTES), output };
+  const atRest = result.atRest === true ? { atRest: true } : {};
+  if (stopped !== undefined) return { ...stopped, output, ...atRest };
+  return { reason: 'RunnerError', message: cutUtf8(result.message, MAX_OUTCOME_MESSAGE_BYTES), output, ...atRest };
 }
 
 interface HandOver {

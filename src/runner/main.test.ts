@@ -404,6 +404,7 @@ describe('a run is stopped', () => {
       reason: 'Cancelled',
       message: 'The run was cancelled.',
       output: null,
+      atRest: true,
     });
   });
 
@@ -418,8 +419,7 @@ describe('a run is stopped', () => {
     expect(await exit).toBe(0);
     expect(pod.gateway.finished()?.outcome).toEqual({
       reason: 'Interrupted',
-      message:
-        'The pod was told to stop before the agent finished. Start a new run; a run is never repeated by itself.',
+      message: 'The pod was told to stop before the agent finished. Continue its session, or start a new run.',
       output: 'Wait.',
     });
     const tool = pod.gateway.events().find((event) => event.type === 'message' && event.message.role === 'tool');
@@ -540,6 +540,7 @@ describe('the end', () => {
       reason: 'ModelNotConfigured',
       message: 'Set spec.engine of Box b.',
       output: null,
+      atRest: true,
     });
   });
 });

@@ -11,6 +11,8 @@ import { createArchiveControllers } from '../../src/controllers/archive/controll
 import { createRunControllers } from '../../src/controllers/agent-run/controller.js';
 import type { RunControllers } from '../../src/controllers/agent-run/controller.js';
 import { BudgetLedger } from '../../src/controllers/budget/ledger.js';
+import { createRetryController } from '../../src/controllers/agent-run/settlement/retries.js';
+import type { BacklogScope } from '../../src/run/start/backlog-budget.js';
 import type { ControllerPart } from '../../src/controllers/common/controller-part.js';
 import { createEventController } from '../../src/controllers/events/controller.js';
 import { RollUp } from '../../src/controllers/roll-up/roll-up.js';
@@ -93,6 +95,8 @@ export class RunWorld {
   readonly events: ObjectEvent[] = [];
   /** Removed runs that wait for the archive, as the metric says. */
   archiveWaiting = 0;
+  /** The budget that has no room for a retry. */
+  backlogExceeded: BacklogScope | undefined;
   readonly #drivers: PartDriver[];
 
   constructor(options: RunWorldOptions = {}) {
@@ -167,7 +171,15 @@ export class RunWorld {
         }),
     });
     const archiving = archive === undefined ? [] : [archive.part];
-    this.#drivers = [this.controllers.runs, this.controllers.admission, events.part, ...archiving].map(
+    const retries = createRetryController({
+      api: this.api,
+      clock: this.clock,
+      log: this.logged.log,
+      caches,
+      backlogExceeded: () => this.backlogExceeded,
+      reserve: () => ({ settle: () => undefined }),
+    });
+    this.#drivers = [this.controllers.runs, this.controllers.admission, events.part, retries, ...archiving].map(
       (part) => new PartDriver(part, this.clock),
     );
   }
@@ -229,10 +241,15 @@ export class RunWorld {
     await this.#patchStatus(name, { claim });
   }
 
-  async finish(name = 'ada-1', phase: 'done' | 'error' | 'cancelled' = 'done', reason = 'Completed'): Promise<void> {
+  async finish(
+    name = 'ada-1',
+    phase: 'done' | 'error' | 'cancelled' = 'done',
+    reason = 'Completed',
+    more: Partial<AgentRun['status']> = {},
+  ): Promise<void> {
     const finishedAt = new Date(this.clock.now()).toISOString();
     const usage = { steps: 1, inputTokens: 10, outputTokens: 5, totalTokens: 15, costUsd: '0.000100' };
-    await this.#patchStatus(name, { phase, reason, finishedAt, usage, usageFinal: true });
+    await this.#patchStatus(name, { phase, reason, finishedAt, usage, usageFinal: true, ...more });
   }
 
   async #patchStatus(name: string, status: Record<string, unknown>): Promise<void> {

@@ -102,7 +102,7 @@ describe('a pod that does not come up', () => {
       const run = await ended(tenant, 'drained-early');
       await expectShown(tenant, run, 'Evicted', [
         'The pod was evicted, as when its node is drained.',
-        'Start a new run; a run is never repeated by itself.',
+        'Continue its session, or start a new run.',
       ]);
     });
   });
@@ -229,7 +229,10 @@ describe('a run that works', () => {
     await evict(tenant, status?.claim?.podName ?? '');
     const run = await ended(tenant, 'drained');
     expect(run.status?.phase).toBe('error');
-    await expectShown(tenant, run, 'Evicted', ['The pod was evicted, as when its node is drained.', 'Start a new run']);
+    await expectShown(tenant, run, 'Evicted', [
+      'The pod was evicted, as when its node is drained.',
+      'or start a new run',
+    ]);
     expect(run.status?.claim?.podUid).toBe(status?.claim?.podUid);
   });
 });

@@ -2,7 +2,8 @@
 import { jest } from '@jest/globals';
 import { kill } from './support/control-plane.js';
 import { eventually, getObject, kubectlOk } from './support/install.js';
-import { claimed, createRun, ended, withReason } from './support/runs.js';
+import { finishedRun, toolOk } from './support/mcp.js';
+import { claimed, createRun, ended, readRun, withReason } from './support/runs.js';
 import { createTenant } from './support/tenant.js';
 import type { Tenant } from './support/tenant.js';
 
@@ -71,6 +72,43 @@ describe('failures', () => {
     };
     await kubectlOk(['create', '-f', '-'], JSON.stringify(manifest));
     expect((await ended(tenant, 'too-long')).status).toMatchObject({ phase: 'error', reason: 'DeadlineExceeded' });
+  });
+
+  test('a run that names a lost one goes on with its session, and its answers are in one conversation', async () => {
+    await createRun(tenant, 'worker', '/shell echo one > /dev/null\n/fail on purpose', 'lost');
+    const lost = await ended(tenant, 'lost');
+    expect(lost.status).toMatchObject({ phase: 'error', reason: 'ModelError', atRest: true });
+    const manifest = {
+      apiVersion: 'boxwright.dev/v1alpha1',
+      kind: 'AgentRun',
+      metadata: { name: 'goes-on', namespace: tenant.namespace },
+      spec: { agent: 'worker', resume: 'lost', message: '/say went on' },
+    };
+    await kubectlOk(['create', '-f', '-'], JSON.stringify(manifest));
+
+    expect((await ended(tenant, 'goes-on')).status).toMatchObject({ output: 'went on', sessionId: 's-lost' });
+    const session = await toolOk<{ messages: { text: string }[] }>(tenant.apiKey, 'get_session', {
+      agentId: tenant.agentId('worker'),
+      sessionId: 's-lost',
+    });
+    expect(JSON.stringify(session)).toContain('on purpose');
+    expect(JSON.stringify(session)).toContain('went on');
+  });
+
+  test('an agent with retries takes a run further whose model failed, once', async () => {
+    await tenant.agent('stubborn', { retries: 1 });
+    await createRun(tenant, 'stubborn', '/fail the first time', 'failed');
+    const failed = await eventually('the run is taken further', async () => {
+      const run = await readRun(tenant, 'failed');
+      return run?.status?.retriedBy === undefined ? undefined : run;
+    });
+    expect(failed.status).toMatchObject({ phase: 'error', reason: 'ModelError' });
+
+    const retry = await ended(tenant, failed.status?.retriedBy ?? '');
+    expect(retry.status).toMatchObject({ phase: 'done' });
+    expect(retry.spec).toMatchObject({ retryOf: { name: 'failed', attempt: 1 }, sessionId: 's-failed' });
+    const record = await finishedRun(tenant.apiKey, tenant.agentId('stubborn'), retry.metadata.name);
+    expect(record).toMatchObject({ status: 'done', retryOf: 'failed' });
   });
 
   test('a Box without an engine says what to configure', async () => {

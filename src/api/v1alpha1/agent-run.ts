@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { AGE_COLUMN, defineResource, dnsLabelName, immutableSpecField } from '../define-resource.js';
 import type { Resource } from '../meta.js';
+import { MAX_RETRIES } from './agent.js';
 import { Conditions, FoldedTotals, Folding, Provider, Timestamp } from './common.js';
 
 /** The spec's run states (spec 3). A queued run is `running` with reason in the condition Queued. */
@@ -137,6 +138,14 @@ export const AgentRunSpec = z.object({
     })
     .optional()
     .describe('The run whose agent called this one. Set by the control plane only.'),
+  retryOf: z
+    .object({
+      name: z.string().max(63).describe('Name of the run that ended in an error.'),
+      uid: z.string().max(64).describe('UID of that run.'),
+      attempt: z.int().min(1).max(MAX_RETRIES).describe('1 for the first run after the one that was asked for.'),
+    })
+    .optional()
+    .describe('The run that this one takes further, by spec.retries of the agent. Set by the control plane only.'),
   steer: z
     .boolean()
     .optional()
@@ -302,6 +311,15 @@ export const AgentRunStatus = z.object({
     .optional()
     .describe('What was not as it should be, beside the outcome: what was left out, cut or dropped.'),
   pending: RunPending.optional(),
+  atRest: z
+    .boolean()
+    .optional()
+    .describe('True when the run ended in an error and said that no call of a tool was under way.'),
+  retriedBy: z
+    .string()
+    .max(63)
+    .optional()
+    .describe('The run that takes this one further, by spec.retries of the agent.'),
   finishedAt: Timestamp.optional().describe('When the run ended, whoever wrote the outcome.'),
   duration: z.string().max(24).optional().describe('From acceptance to end, for kubectl.'),
   transcript: z
@@ -398,6 +416,7 @@ export const AgentRuns = defineResource({
       'createdAt',
       'actor',
       'parent',
+      'retryOf',
       'steer',
       'model',
       'recording',

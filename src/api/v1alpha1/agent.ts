@@ -59,6 +59,10 @@ export const MIN_COMPACT_TOKENS = 4000;
 export const CompactAt = z.number().min(0.1).max(10_000_000);
 export const COMPACT_AT_RULE = `must be a share of the window from 0.1 to ${MAX_COMPACT_SHARE}, or ${MIN_COMPACT_TOKENS} tokens or more`;
 
+/** Runs after one that ended in an error in which nothing was under way. */
+export const MAX_RETRIES = 5;
+export const Retries = z.int().min(0).max(MAX_RETRIES);
+
 export const AgentSetup = z
   .object({
     required: z.boolean().describe('Whether the guided setup must run after an install.'),
@@ -99,6 +103,9 @@ export const AgentSpec = z.object({
   compactAt: CompactAt.optional().describe(
     'When a conversation is summarised: at this share of the context window (0.1 to 0.8), or at so many tokens (4000 or more); 0.8 when absent.',
   ),
+  retries: Retries.optional().describe(
+    'How often the control plane takes a run further that ended in an error in which nothing was under way (docs/agents.md); 0 when absent.',
+  ),
   tools: AgentTools,
   selfImprovement: SelfImprovement,
   approvals: z
@@ -130,6 +137,7 @@ export const MODEL_CONTROL = [
   'outputSchema',
   'fallbackModels',
   'compactAt',
+  'retries',
 ] as const satisfies (keyof z.output<typeof AgentSpec>)[];
 export type ModelControl = Partial<Pick<z.output<typeof AgentSpec>, (typeof MODEL_CONTROL)[number]>>;
 

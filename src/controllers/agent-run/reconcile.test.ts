@@ -588,7 +588,7 @@ describe('a working run', () => {
     expect(world.run().status).toMatchObject({
       phase: 'error',
       reason: 'Evicted',
-      message: 'The pod was evicted, as when its node is drained. Start a new run; a run is never repeated by itself.',
+      message: 'The pod was evicted, as when its node is drained. Continue its session, or start a new run.',
     });
   });
 

@@ -52,6 +52,11 @@ export class RunWriter {
     await this.#happened(run, { type: 'cancelling', now: isoNow(this.clock) }, signal);
   }
 
+  /** Another run takes it further. */
+  async retried(run: ControllerRun, by: string, signal: AbortSignal): Promise<void> {
+    await this.#happened(run, { type: 'retried', by }, signal);
+  }
+
   /** Usage is what it is: nobody may raise it after this write. A call that nobody counted is charged in full. */
   async closeUsage(run: ControllerRun, signal: AbortSignal): Promise<void> {
     await this.#happened(run, { type: 'usage-closed' }, signal);

@@ -85,7 +85,7 @@ describe('a runner that was told to stop', () => {
     expect(world.run('helper-1').status).toMatchObject({
       phase: 'error',
       reason: 'Evicted',
-      message: 'The pod was evicted, as when its node is drained. Start a new run; a run is never repeated by itself.',
+      message: 'The pod was evicted, as when its node is drained. Continue its session, or start a new run.',
       output: 'so far',
     });
     expect(world.api.reads.map(({ verb, resource }) => `${verb} ${resource}`)).toEqual(['get pods']);

@@ -4,15 +4,11 @@ import { reportedOutcome } from '../../run/reported-outcome.js';
 import { outcomeOf, phaseOf, type FoundOutcome, type RunOutcome } from '../../run/outcome.js';
 import { isTerminal } from '../../run/status.js';
 import { warningsIn, withWarnings } from '../../run/warnings.js';
-import {
-  MAX_STATUS_OUTPUT_BYTES,
-  type AgentRun,
-  type RunPending,
-  type RunPhase,
-} from '../../api/v1alpha1/agent-run.js';
+import { MAX_STATUS_OUTPUT_BYTES, type AgentRun, type RunPhase } from '../../api/v1alpha1/agent-run.js';
 import { Pods } from '../../kube/core-types.js';
 import type { KubeApi } from '../../kube/types.js';
 import type { Logger } from '../../observability/logger.js';
+import type { GatewayEnd } from '../../run/transition.js';
 import type { FinishAnswer, FinishRequest, RunEvent } from '../../protocol/run.js';
 import { isoNow, type Clock } from '../../runtime/clock.js';
 import { SequenceConflictError, type TranscriptLog } from '../../transcript/log.js';
@@ -68,7 +64,8 @@ export class RunFinisher {
       const outcome = await this.#explained(identity, reportedOutcome(request.outcome) ?? UNKNOWN);
       const { output } = request.outcome;
       const said = output === null ? outcome : { ...outcome, output };
-      return { phase: await this.#end(served, said, pendingRecordOf(request.outcome)) };
+      const { atRest } = request.outcome;
+      return { phase: await this.#end(served, said, { pending: pendingRecordOf(request.outcome), atRest }) };
     });
   }
 
@@ -142,10 +139,14 @@ export class RunFinisher {
     }
   }
 
-  async #end(served: ServedRun, outcome: FoundOutcome, pending?: RunPending): Promise<FinishAnswer['phase']> {
+  async #end(
+    served: ServedRun,
+    outcome: FoundOutcome,
+    said: Pick<GatewayEnd, 'pending' | 'atRest'> = {},
+  ): Promise<FinishAnswer['phase']> {
     const { clock, store, metrics, log } = this.#options;
     const { run, isWritten } = await store.update(served.ref, () => {
-      const end = { work: workOf(served), pending };
+      const end = { work: workOf(served), ...said };
       return { type: 'finished', by: 'gateway', outcome, end, now: isoNow(clock) };
     });
     if (!isTerminal(run)) throw tryAgain('another gateway pod took over');

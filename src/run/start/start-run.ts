@@ -53,6 +53,10 @@ export interface StartRunRequest {
   steer?: boolean;
   /** A model instead of the agent's. */
   model?: AgentRun['spec']['model'];
+  /** Limits below those of Box and Agent. */
+  limits?: AgentRun['spec']['limits'];
+  /** The run that this one takes further; then `name` is that of the retry. */
+  retryOf?: NonNullable<AgentRun['spec']['retryOf']>;
   /** What answers in the place of a model. */
   recording?: AgentRun['spec']['recording'];
   /** Prefix of an API key, `trigger`, `schedule`, `eval` or `run:<name>`. */
@@ -182,6 +186,8 @@ function buildRun(deps: StartRunDeps, request: StartRunRequest): AgentRun {
       createdAt: new Date(createdAtMs).toISOString(),
       actor: request.actor,
       ...(request.parent === undefined ? {} : { parent: request.parent }),
+      ...(request.limits === undefined ? {} : { limits: request.limits }),
+      ...(request.retryOf === undefined ? {} : { retryOf: request.retryOf }),
       ...(request.steer === true ? { steer: true } : {}),
       ...(request.model === undefined ? {} : { model: request.model }),
       ...(request.recording === undefined ? {} : { recording: request.recording }),
@@ -285,7 +291,11 @@ function isSameRun(found: AgentRun, wanted: AgentRun): boolean {
 }
 
 /** Two who start the same tick differ in time and actor; what they agree on is the schedule. Calls agree on the caller. */
-function isOfSameOrigin(found: AgentRun, wanted: { spec: Pick<AgentRun['spec'], 'parent' | 'trigger'> }): boolean {
+function isOfSameOrigin(
+  found: AgentRun,
+  wanted: { spec: Pick<AgentRun['spec'], 'parent' | 'trigger' | 'retryOf'> },
+): boolean {
+  if (wanted.spec.retryOf !== undefined) return found.spec.retryOf?.uid === wanted.spec.retryOf.uid;
   if (wanted.spec.parent !== undefined) return found.spec.parent?.uid === wanted.spec.parent.uid;
   return found.spec.trigger?.uid !== undefined && found.spec.trigger.uid === wanted.spec.trigger?.uid;
 }

@@ -181,6 +181,8 @@ export async function getRun(deps: RunDeps, caller: Caller, id: string, options:
     cacheWriteTokens: run.status?.usage?.cacheWriteTokens ?? 0,
     transcript: details.transcript,
     reason: projected.reason ?? null,
+    ...(run.spec.retryOf === undefined ? {} : { retryOf: run.spec.retryOf.name }),
+    ...(run.status?.retriedBy === undefined ? {} : { retriedBy: run.status.retriedBy }),
     warnings: withWarnings(run.status?.warnings ?? [], warningsIn(live?.events ?? [])),
     ...(options.includeToolCalls ? { toolCalls: details.toolCalls } : {}),
     ...queueNote(deps, projected),

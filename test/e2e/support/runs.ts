@@ -16,6 +16,9 @@ export interface RunObject {
     usage?: { steps: number; inputTokens: number; outputTokens: number; totalTokens: number; costUsd?: string };
     usageFinal?: boolean;
     transcript?: { chunks: number };
+    atRest?: boolean;
+    sessionId?: string;
+    retriedBy?: string;
     openCall?: { inputTokens: number; outputTokens: number; costUsd?: string };
   };
 }

@@ -100,7 +100,7 @@ export function buildJob(input: JobInput): Job {
     spec: {
       // Kueue starts the Job when its queue has room.
       ...(queue === undefined ? {} : { suspend: true }),
-      // A run is never repeated by itself, whatever happens to its pod.
+      // The Job never repeats a run, whatever happens to its pod: what is retried, and when, is decided by src/run/retry.ts.
       backoffLimit: 0,
       podReplacementPolicy: 'Failed',
       podFailurePolicy: {

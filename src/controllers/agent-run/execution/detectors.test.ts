@@ -107,7 +107,7 @@ describe('a node', () => {
       phase: 'error',
       reason: 'NodeLost',
       message:
-        'Node node-1 is not ready (Kubelet stopped posting node status.); the run had not begun. Start a new run; a run is never repeated by itself.',
+        'Node node-1 is not ready (Kubelet stopped posting node status.); the run had not begun. Continue its session, or start a new run.',
     });
     expect(world.ended).toEqual(['NodeLost']);
   });

@@ -231,7 +231,7 @@ describe('a pod that ended without a finish', () => {
       'drained, object gone',
       { run: CLAIMED, disrupted: gone('EvictionByEvictionAPI'), at: 60, endedFor: 15 },
       'Evicted',
-      'The pod was evicted, as when its node is drained. Start a new run',
+      'The pod was evicted, as when its node is drained. Continue its session',
     ],
     [
       'preempted, object gone',

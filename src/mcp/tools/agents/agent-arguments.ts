@@ -10,6 +10,7 @@ import {
   MIN_COMPACT_TOKENS,
   OutputSchema,
   Reasoning,
+  Retries,
   SELF_IMPROVEMENT_FLAGS,
   TOOL_FAMILIES,
 } from '../../../api/v1alpha1/agent.js';
@@ -41,6 +42,7 @@ export const agentFields = {
   outputSchema: OutputSchema.optional().describe('JSON Schema of the last message.'),
   fallbackModels: FallbackModels.optional().describe('provider/model; used when one does not serve.'),
   compactAt: compactAt.optional().describe('Share of the window, or tokens.'),
+  retries: Retries.optional().describe('After errors in which nothing was under way.'),
   tools: flags(TOOL_FAMILIES).optional().describe('Capability families; all on by default.'),
   selfImprovement: flags(SELF_IMPROVEMENT_FLAGS)
     .optional()
@@ -71,6 +73,7 @@ export const agentUpdateFields = {
   outputSchema: OutputSchema.nullable().optional().describe(orDefault),
   fallbackModels: FallbackModels.nullable().optional().describe(orDefault),
   compactAt: compactAt.nullable().optional().describe(orDefault),
+  retries: Retries.nullable().optional().describe(orDefault),
   tools: agentFields.tools.describe('Only those passed change.'),
   selfImprovement: agentFields.selfImprovement.describe('Only those passed change.'),
 };
