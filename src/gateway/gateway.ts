@@ -11,6 +11,7 @@ import { countableRuns } from '../run/start/countable-runs.js';
 import { OwnRuns } from '../run/start/own-runs.js';
 import { AbilitiesReader } from './tools/abilities.js';
 import { AgentCalls } from './tools/agent-calls.js';
+import { AwaitAgents } from './tools/await-agents.js';
 import { GatewayTools } from './tools/tools.js';
 import { MemoryTools } from './tools/memory-tools.js';
 import { NoteStore } from './tools/note-store.js';
@@ -105,7 +106,7 @@ export function createGateway(deps: GatewayDeps): Gateway {
       lock,
       agents: caches.agents,
       abilities,
-      calls: new AgentCalls({ ...shared, api, runs: caches.runs, agents, budgets, backlog: backlogOf(deps) }),
+      ...createAgentCalls(deps, { ...shared, budgets }),
       memory: new MemoryTools(notes),
       search,
       skills: new SkillTools({ api, skills: caches.skills }),
@@ -143,6 +144,17 @@ function createFeed(
 ): Pick<GatewayHandlerOptions, 'apiAuthenticator' | 'feed'> {
   const apiAuthenticator = new ApiAuthenticator({ namespace: releaseNamespace, clock, reviews, apis });
   return { apiAuthenticator, feed: new RunFeed({ served, clock, isDraining }) };
+}
+
+/** What runs do with other agents. */
+function createAgentCalls(
+  deps: GatewayDeps,
+  shared: { clock: Clock; store: RunStore; budgets: RunBudgets },
+): { calls: AgentCalls; awaits: AwaitAgents } {
+  const { api, metrics, caches } = deps;
+  const { runs, agents } = caches;
+  const calls = new AgentCalls({ ...shared, api, metrics, runs, agents, backlog: backlogOf(deps) });
+  return { calls, awaits: new AwaitAgents({ ...shared, runs, calls }) };
 }
 
 /** Live runs, with those that this pod has started and its cache does not show yet. */

@@ -47,6 +47,7 @@ export const FIELD_OWNERS = {
   model: ['gateway'],
   untrusted: ['gateway'],
   structured: ['gateway'],
+  awaited: ['gateway'],
   approvals: ['gateway'],
   pending: ['gateway'],
   atRest: ['gateway'],

@@ -27,6 +27,14 @@ export function isSettled(run: Pick<AgentRun, 'status'>): boolean {
   return isTerminal(run) && run.status?.usageFinal === true;
 }
 
+/** Whether the run that called its agent waits for it: it needs no free place then, so that the two cannot block each other. */
+export function isWaitedFor(run: {
+  spec: Pick<AgentRun['spec'], 'parent'>;
+  status?: Pick<RunStatus, 'awaited'>;
+}): boolean {
+  return run.spec.parent !== undefined && (run.spec.parent.waits || run.status?.awaited === true);
+}
+
 /** `850ms`, `12.3s`, `4m10s`, `2h05m`: short and readable for kubectl. */
 export function formatDuration(ms: number): string {
   const clamped = Math.max(0, Math.round(ms));

@@ -46,6 +46,8 @@ export type StatusEvent =
   /** Another gateway takes it over from one that is lost. */
   | { type: 'taken-over'; from: string; by: Pick<Claim, 'gatewayPod' | 'gatewayUid' | 'gatewayAddress'> }
   | { type: 'progressed'; work: Work }
+  /** The run that called its agent waits for it from now on. */
+  | { type: 'awaited' }
   /** A person approved one call, and it was made. */
   | { type: 'approval-used'; approvals: RunApprovals }
   /** The gateway wants a larger grant, gives back what was not used; the controller answers. */
@@ -99,6 +101,8 @@ function beforeItsEnd(run: AgentRun, event: StatusEvent): RunStatus | undefined 
       return takenOver(run, event);
     case 'progressed':
       return withWork(run, event.work);
+    case 'awaited':
+      return run.status?.awaited === true ? undefined : { ...statusOf(run), awaited: true };
     case 'approval-used':
       return { ...statusOf(run), approvals: event.approvals };
     case 'budget-asked':

@@ -296,6 +296,10 @@ export const AgentRunStatus = z.object({
     .boolean()
     .optional()
     .describe('True when output must be JSON that fits spec.outputSchema of the agent.'),
+  awaited: z
+    .boolean()
+    .optional()
+    .describe('True when the parent began to wait for this run after its start; it needs no free place then.'),
   approvals: RunApprovals.optional(),
   usage: RunUsage.optional(),
   openCall: OpenCall.optional(),

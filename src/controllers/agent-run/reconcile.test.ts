@@ -226,6 +226,23 @@ describe('a run that may not start', () => {
     expect(world.api.all(Jobs).map(({ metadata }) => metadata.name)).toEqual(['ada-1', 'ada-2']);
   });
 
+  it('starts whatever the limits say once the run that called its agent waits for it', async () => {
+    const world = new RunWorld({ box: makeBox({ maxRunning: 1 }) });
+    await working(world);
+    const parent = { name: 'ada-1', uid: world.run().metadata.uid ?? '', depth: 1, agents: ['ada'], waits: false };
+    world.api.seed(AgentRuns, makeRun('ada-2', { spec: { parent } }));
+    await world.settle();
+    expect(world.run('ada-2').status?.reason).toBe('BoxLimit');
+    await world.api.patch(
+      AgentRuns,
+      { namespace: NAMESPACE, name: 'ada-2' },
+      { status: { awaited: true } },
+      { type: 'merge', subresource: 'status' },
+    );
+    await world.settle();
+    expect(world.api.peek(Jobs, `${NAMESPACE}/ada-2`)).toBeDefined();
+  });
+
   it('waits as SessionBusy, then continues the transcript of the run before it', async () => {
     const world = new RunWorld();
     world.api.seed(AgentRuns, makeRun('ada-1', { spec: { sessionId: 's' } }));

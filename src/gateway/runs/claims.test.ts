@@ -72,6 +72,7 @@ test('the claim answers with everything the run needs, writes one status and rea
         'memory_delete',
         'list_agents',
         'call_agent',
+        'await_agents',
         'edit_soul',
         'install_skill',
         'install_mcp',

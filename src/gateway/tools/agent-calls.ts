@@ -92,12 +92,12 @@ export class AgentCalls {
     const { namespace } = context;
     const target = this.#target(input.handle.replace(/^@/, ''), context);
     const name = childNameOf(target.name, context);
-    if (input.wait && !this.#takeTurn(name, context)) return { ...answer({ status: 'running' }), again: true };
+    if (input.wait && !this.takeTurn(name, context)) return { ...answer({ status: 'running' }), again: true };
     const uid = context.run.metadata.uid ?? '';
     // One after the other: they count each other.
     const starting = this.#starting.run(uid, () => this.#start({ target, name, input }, context));
     await starting.catch((error: unknown) => {
-      if (this.#turns.get(uid) === name) this.#turns.delete(uid);
+      this.leaveTurn(name, context);
       throw error;
     });
     if (!input.wait) return answer({ runId: name, status: 'running' });
@@ -117,13 +117,29 @@ export class AgentCalls {
    * Whether the call may go on. Runs that are waited for count towards no limit: one that is called itself waits for one at a
    * time, so that a tree of them stays small.
    */
-  #takeTurn(name: string, { run }: ToolContext): boolean {
-    if (depthOf(run) === 0) return true;
+  takeTurn(name: string, { run }: ToolContext): boolean {
+    if (!this.isOneAtATime(run)) return true;
     const uid = run.metadata.uid ?? '';
     const holder = this.#turns.get(uid);
     if (holder !== undefined && holder !== name) return false;
     this.#turns.set(uid, name);
     return true;
+  }
+
+  /** Gives the turn back, if it is the one of this run. */
+  leaveTurn(name: string, { run }: ToolContext): void {
+    const uid = run.metadata.uid ?? '';
+    if (this.#turns.get(uid) === name) this.#turns.delete(uid);
+  }
+
+  /** Whether the run waits for one run at a time, because it was called itself. */
+  isOneAtATime(run: AgentRun): boolean {
+    return depthOf(run) > 0;
+  }
+
+  /** Whether this pod started that run for the run with the UID. */
+  hasMade(uid: string, name: string): boolean {
+    return this.#made.get(uid)?.has(name) === true;
   }
 
   /** A run that the cache does not show is not there yet, or was deleted: its end would be waited for in vain. One read. */

@@ -24,6 +24,7 @@ import type { RunStore } from '../runs/run-store.js';
 import type { ServedRun } from '../runs/served-runs.js';
 import { isAllowed, needsPerson } from './allowed-calls.js';
 import type { AgentCalls } from './agent-calls.js';
+import type { AwaitAgents } from './await-agents.js';
 import type { AbilitiesReader } from './abilities.js';
 import type { MemoryTools } from './memory-tools.js';
 import type { SelfServers } from './self-servers.js';
@@ -40,6 +41,7 @@ export interface AgentToolsOptions {
   boxes: Pick<RunInputs, 'boxOf'>;
   abilities: Pick<AbilitiesReader, 'toolsOf'>;
   calls: AgentCalls;
+  awaits: AwaitAgents;
   memory: MemoryTools;
   skills: SkillTools;
   search: Pick<WebSearch, 'search'>;
@@ -83,13 +85,14 @@ export class GatewayTools {
 
   constructor(options: AgentToolsOptions) {
     this.#options = options;
-    const { calls, memory, skills, search, self, servers } = options;
+    const { calls, awaits, memory, skills, search, self, servers } = options;
     this.#tools = {
       memory_search: (input, context) => memory.search(input, context),
       memory_save: (input, context) => memory.save(input, context),
       memory_delete: (input, context) => memory.delete(input, context),
       list_agents: (_input, context) => calls.list(context),
       call_agent: (input, context) => calls.call(input, context),
+      await_agents: (input, context) => awaits.call(input, context),
       web_search: (input, context) => search.search(input, context),
       read_skill: (input, context) => skills.read(input, context),
       edit_soul: (input, context) => self.editSoul(input, context),

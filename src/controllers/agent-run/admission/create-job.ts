@@ -12,6 +12,7 @@ import type { JobRefusal } from './job-refusal.js';
 import type { RunState } from '../run-state.js';
 import { sessionKeyOf } from '../../../run/session/key.js';
 import { previousRunOf } from '../../../run/session/order.js';
+import { isWaitedFor } from '../../../run/status.js';
 import { BY_SESSION } from '../../../projections/agent-run.js';
 
 export type CreateResult =
@@ -30,7 +31,7 @@ export async function createJob(
 ): Promise<CreateResult> {
   if (box === undefined) return { result: 'refused', reason: 'BoxNotReady' };
   if (volume === undefined || mustWait(volume)) return { result: 'refused', reason: 'WorkspaceNotReady' };
-  const exhausted = run.spec.parent?.waits === true ? undefined : deps.budgets?.exhausted.expectRoom(run);
+  const exhausted = isWaitedFor(run) ? undefined : deps.budgets?.exhausted.expectRoom(run);
   if (exhausted !== undefined) return { result: 'no-budget', message: describeExhausted(exhausted) };
   const settings = await deps.jobSettings(signal);
   const previousRun = previousRunOf(run, deps.caches.runs.byIndex(BY_SESSION, sessionKeyOf(run)))?.metadata.name;

@@ -5,7 +5,7 @@ import type { ControllerJob } from '../../../projections/job.js';
 import { BY_RUN } from '../../../projections/pod.js';
 import type { ControllerPod } from '../../../projections/pod.js';
 import { awaitsSession, sessionKeyOf } from '../../../run/session/key.js';
-import { isClaimed, isTerminal } from '../../../run/status.js';
+import { isClaimed, isTerminal, isWaitedFor } from '../../../run/status.js';
 import { claimNameOf } from '../../workspace-volume/plan.js';
 import type { RunCaches } from '../dependencies.js';
 import type { QueuedRun } from './run-queue.js';
@@ -32,7 +32,7 @@ export function queuedRunOf(caches: RunCaches, key: string): QueuedRun | undefin
     acceptedAt: Date.parse(acceptedAt(run)),
     working,
     placing: working && !isClaimed(run) && isPlacing(caches, job, pods),
-    ...(run.spec.parent?.waits === true ? { exempt: true } : {}),
+    ...(isWaitedFor(run) ? { exempt: true } : {}),
   };
 }
 
