@@ -419,6 +419,21 @@ test('a vendor that asks for an hour of patience gets none', async () => {
   expect(at.vendor.requests).toHaveLength(1);
 });
 
+test.each([
+  ['12.5', '12.5', 12_500],
+  ['a date', new Date(Date.parse('2026-01-01T00:00:30Z')).toUTCString(), 30_000],
+  ['a number below 0', '-30', 0],
+  ['a word', 'soon 30', 0],
+])('Retry-After with %s is read as it is meant', async (_what, retryAfter, least) => {
+  const at = await scene(ANTHROPIC, [{ fault: 'status', status: 503, retryAfter }, { text: 'Now.' }]);
+  const began = at.world.clock.monotonic();
+
+  expect(await letWaitsPass(at, runAgent(at))).toMatchObject({ reason: 'Completed', output: 'Now.' });
+  const waited = at.world.clock.monotonic() - began;
+  expect(waited).toBeGreaterThanOrEqual(least);
+  expect(waited).toBeLessThan(Math.max(least + 1, 1_001));
+});
+
 test('a vendor that is not there used nothing', async () => {
   const at = await scene(ANTHROPIC, [], PATIENT);
   await at.vendor.close();

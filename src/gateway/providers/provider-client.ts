@@ -125,7 +125,8 @@ function textIn(header: string | string[] | undefined): string | undefined {
 function secondsIn(header: string | string[] | undefined, now: number): number | undefined {
   const text = textIn(header);
   if (text === undefined) return undefined;
-  if (/^\d{1,9}$/.test(text)) return Number(text);
-  const at = Date.parse(text);
+  if (/^\d{1,9}(\.\d{1,9})?$/.test(text)) return Number(text);
+  // Nearly any text with a number in it is a date to JavaScript; those of HTTP are in GMT.
+  const at = text.endsWith('GMT') ? Date.parse(text) : Number.NaN;
   return Number.isNaN(at) ? undefined : Math.max(0, Math.ceil((at - now) / 1000));
 }

@@ -31,3 +31,15 @@ test('a refusal that nests, or has too many values, says nothing', () => {
     expect(message).toBe('openai answered HTTP 400.');
   }
 });
+
+test.each([
+  [400, 'Your credit balance is too low to access the Anthropic API.', true],
+  [400, 'invalid model: gpt-9', true],
+  [400, 'temperature must be at most 1', false],
+  [402, 'Insufficient balance', true],
+  [503, 'Overloaded', true],
+])('whether another model may answer after %i %s: %s', (status, message, served) => {
+  const text = JSON.stringify({ error: { message } });
+  const { fields } = refusalOf({ provider: 'anthropic', status, text, keyIs: undefined, secret: '' });
+  expect(fields['notServed'] === true).toBe(served);
+});

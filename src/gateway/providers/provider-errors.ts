@@ -12,8 +12,9 @@ const MAX_READ = 8192;
 const KEY = /\b(?:sk|xai|gsk|pk|rk|key|AIza)[-_*.A-Za-z0-9]{8,}/g;
 const MASKED = /\S+/g;
 
-/** What is said with 400 of a model that is not there. */
-const NO_MODEL: readonly RegExp[] = [
+/** What is said with 400 of a model that is not there, and of an account without credit. */
+const NOT_SERVED: readonly RegExp[] = [
+  /credit balance is too low/i,
   /invalid model\b/i,
   /model_not_found/i,
   /\bmodel\b.{0,80}\b(?:not found|not exist|not available|not supported for your account|is deprecated and)/i,
@@ -42,7 +43,7 @@ export function refusalOf(refusal: Refusal): GatewayError {
 
 /** Whether a refusal says nothing of what was asked: no key, no right, no credit, no such model, no room. */
 function isAboutServing(status: number, said: string): boolean {
-  if (status === 400 || status === 422) return NO_MODEL.some((words) => words.test(said));
+  if (status === 400 || status === 422) return NOT_SERVED.some((words) => words.test(said));
   return [401, 402, 403, 404, 408, 410, 425, 429].includes(status) || status >= 500;
 }
 
@@ -53,7 +54,8 @@ function nextStep(status: number, keyIs: string | undefined, retryAfterSeconds: 
       : ` Check ${keyIs}: it may be wrong, or without access to this model.`;
   }
   if (status === 404) return ' Check spec.model of the agent.';
-  if (status === 429 && retryAfterSeconds !== undefined) return ` It asks to wait ${retryAfterSeconds} seconds.`;
+  if (status === 429 && retryAfterSeconds !== undefined)
+    return ` It asks to wait ${Math.ceil(retryAfterSeconds)} seconds.`;
   return '';
 }
 
