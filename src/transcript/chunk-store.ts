@@ -1,4 +1,4 @@
-/** Chunks on the API server: written once under a deterministic name, read on demand by name, never listed or cached. */
+/** Chunks on the API server: written under a deterministic name, read on demand by name, never listed or cached. */
 import { API_VERSION } from '../api/define-resource.js';
 import { LABEL_MANAGED_BY, LABEL_RUN, MANAGED_BY } from '../api/labels.js';
 import { chunkName } from '../api/names.js';
@@ -10,6 +10,7 @@ import { isAlreadyExists, orUndefined } from '../kube/errors.js';
 import type { KubeApi } from '../kube/types.js';
 import type { RunEvent } from '../protocol/run.js';
 import { DamagedChunkError, decodeChunk, type EncodedChunk } from './codec.js';
+import { inOrder } from './in-order.js';
 
 /** A chunk as it is read: the kind has no status. */
 export type StoredChunk = Resource<AgentRunChunk['spec'], unknown>;
@@ -25,7 +26,7 @@ export type ChunkApi = Pick<KubeApi, 'get' | 'create'>;
 export type ChunkReader = Pick<KubeApi, 'get'>;
 
 /** `stored`: the chunk is there with this content. `taken`: another content holds the position. */
-export type WriteChunkResult = { result: 'stored' } | { result: 'taken'; chunk: StoredChunk };
+export type WriteChunkResult = 'stored' | 'taken';
 
 /**
  * Writes chunk number `seq` of a run. Repeating the same call is a success, also after an unclear answer. Rejects when
@@ -39,7 +40,7 @@ export async function writeChunk(
 ): Promise<WriteChunkResult> {
   try {
     await api.create(AgentRunChunks, chunkObject(owner, seq, content));
-    return { result: 'stored' };
+    return 'stored';
   } catch (error) {
     if (!isAlreadyExists(error)) throw error;
   }
@@ -47,7 +48,7 @@ export async function writeChunk(
   if (chunk.spec.runUid !== owner.uid) {
     throw new Error(`chunk ${chunk.metadata.name} belongs to an earlier run of the same name that is being removed`);
   }
-  return chunk.spec.sha256 === content.sha256 ? { result: 'stored' } : { result: 'taken', chunk };
+  return chunk.spec.sha256 === content.sha256 ? 'stored' : 'taken';
 }
 
 function chunkObject(owner: TranscriptOwner, seq: number, content: EncodedChunk): StoredChunk {
@@ -146,7 +147,7 @@ export async function readFrom(api: ChunkReader, owner: TranscriptOwner, first: 
   return chunks;
 }
 
-/** The events of chunks, in the given order; `stated` unless one of them is missing or damaged. */
+/** The events of chunks, in their order, each once; `stated` unless one of them is missing or damaged. */
 export async function collect(
   chunks: readonly (Pick<AgentRunChunk['spec'], 'data' | 'sha256'> | undefined)[],
   stated: TranscriptState,
@@ -158,7 +159,7 @@ export async function collect(
     if (part === undefined) state = 'truncated';
     else events.push(...part);
   }
-  return { events, state };
+  return { events: inOrder(events), state };
 }
 
 async function decodeOrUndefined(

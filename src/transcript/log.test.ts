@@ -1,11 +1,14 @@
 import { createCipheriv, createHash } from 'node:crypto';
+import { jest } from '@jest/globals';
 import * as fc from '../../test/builders/properties.js';
 import { AgentRunChunks, AgentRunChunkSpec } from '../api/v1alpha1/agent-run-chunk.js';
 import type { RunEvent } from '../protocol/run.js';
 import { RecordingApi, apiError } from '../../test/builders/recording-api.js';
 import { turnsDuring } from '../../test/builders/turns.js';
 import { assistantMessage, outputEvent, toolEvent, userMessage } from '../../test/builders/run-events.js';
+import { collect } from './chunk-store.js';
 import { decodeChunk } from './codec.js';
+import { hasCutResult } from './in-order.js';
 import { TranscriptLog } from './log.js';
 
 const OWNER = { namespace: 'bw-lab', name: 'helper-1', uid: 'uid-run' };
@@ -19,6 +22,11 @@ const NOISE = createCipheriv('aes-128-ctr', Buffer.alloc(16), Buffer.alloc(16))
 function noise(bytes: number, place = 0): string {
   const from = (place * 50_021) % (NOISE.length - bytes);
   return NOISE.slice(from, from + bytes);
+}
+
+/** Takes all chunks but the last two, and leaves nothing that could make room: what people say is never cut. */
+async function fill(log: TranscriptLog): Promise<void> {
+  for (let seq = 1; seq <= 22; seq++) await log.append([userMessage(seq, noise(100 * KIB, seq))]);
 }
 
 /** Events without their long texts: a failed comparison stays readable. */
@@ -72,11 +80,12 @@ test('messages are the input and what the agent said, each once, also after a ta
 test('what found no room is no message', async () => {
   const api = new RecordingApi();
   const log = new TranscriptLog(api, OWNER);
-  for (let seq = 1; seq <= 30; seq++) await log.append([assistantMessage(seq, 'on it')]);
-  expect(log.summary).toMatchObject({ state: 'truncated', chunks: 22, messages: 23 });
+  await fill(log);
+  for (let seq = 23; seq <= 30; seq++) await log.append([assistantMessage(seq, 'on it')]);
+  expect(log.summary).toMatchObject({ state: 'truncated', chunks: 22, messages: 1 });
 
   await log.close([assistantMessage(31, 'the end'), outputEvent(32, 'the end')]);
-  expect(log.summary).toMatchObject({ chunks: 23, messages: 24 });
+  expect(log.summary).toMatchObject({ chunks: 23, messages: 2 });
 });
 
 test('a report of nothing new makes no chunk', async () => {
@@ -109,7 +118,8 @@ test('a single event that is larger than a chunk loses text, stays valid and can
 test('when a run has used its chunks, events are acknowledged but left out, and the end still fits', async () => {
   const api = new RecordingApi();
   const log = new TranscriptLog(api, OWNER);
-  for (let seq = 1; seq <= 30; seq++) await log.append([toolEvent(seq)]);
+  await fill(log);
+  for (let seq = 23; seq <= 30; seq++) await log.append([toolEvent(seq)]);
   expect(log.ack).toBe(30);
   expect(log.summary).toMatchObject({ state: 'truncated', chunks: 22 });
 
@@ -120,14 +130,111 @@ test('when a run has used its chunks, events are acknowledged but left out, and 
   expect((await stored(api)).events.slice(-2)).toEqual(last);
 });
 
+test('a run of any length keeps everything in its chunks: two that are half empty become one', async () => {
+  const api = new RecordingApi();
+  const log = new TranscriptLog(api, OWNER);
+  const events = Array.from({ length: 120 }, (_, i) => toolEvent(i + 1, JSON.stringify(noise(4 * KIB, i))));
+  for (const event of events) await log.append([event]);
+
+  expect(log.summary).toMatchObject({ state: 'full', chunks: 22 });
+  const { chunks } = await stored(api);
+  expect(prints((await collect(chunks, 'full')).events)).toEqual(prints(events));
+  expect(log.summary.bytes).toBe(chunks.reduce((sum, { bytes }) => sum + bytes, 0));
+  const other = await TranscriptLog.load(api, OWNER, false);
+  expect(other.summary).toEqual(log.summary);
+  await other.append([...events.slice(-1), toolEvent(121)]);
+  expect(other.ack).toBe(121);
+});
+
+/** A step of a run: what people and agent say, one call. */
+function step(first: number, result: string): RunEvent[] {
+  const at = '2026-01-01T00:00:00.000Z';
+  const said = { role: 'tool' as const, callId: `c${first}`, tool: 'shell', result, isError: false };
+  const message: RunEvent = { type: 'message', v: 1, seq: first + 2, at, message: said };
+  return [userMessage(first, `Next ${first}`), toolEvent(first + 1, result), message];
+}
+
+test('a run above the bound keeps what is new: results of tools are cut, the oldest first, and marked', async () => {
+  const api = new RecordingApi();
+  const log = new TranscriptLog(api, OWNER);
+  const steps = Array.from({ length: 80 }, (_, i) => step(1 + 3 * i, JSON.stringify('y'.repeat(100 * KIB))));
+  for (const events of steps) await log.append(events);
+  const end = [assistantMessage(241, 'Done.'), outputEvent(242, 'Done.')];
+  await log.close(end);
+
+  expect(log.summary).toMatchObject({ state: 'truncated', onlyResultsCut: true, messages: 2 });
+  expect(log.summary.bytes).toBeLessThanOrEqual(3 * 1024 * KIB + 1024);
+  const { chunks } = await stored(api);
+  const { events } = await collect(chunks, 'truncated');
+  expect(events.map(({ seq }) => seq)).toEqual(Array.from({ length: 242 }, (_, i) => i + 1));
+  const cut = events.map(hasCutResult);
+  // What is cut is older than anything that is whole.
+  const newestCut = cut.lastIndexOf(true);
+  expect(cut.slice(0, newestCut + 1).filter(Boolean).length).toBe(Math.floor((newestCut + 1) * (2 / 3)));
+  expect(events.length - newestCut).toBeGreaterThan(3 * 11);
+  expect(prints(events.slice(newestCut + 1))).toEqual(prints([...steps.flat(), ...end].slice(newestCut + 1)));
+  expect(events.filter((event) => event.type === 'message' && event.message.role === 'user')).toEqual(
+    steps.map(([said]) => said),
+  );
+});
+
+test('a pod that takes over a run whose results were cut gets the same report again, and goes on', async () => {
+  const api = new RecordingApi();
+  const log = new TranscriptLog(api, OWNER);
+  const steps = Array.from({ length: 20 }, (_, i) => step(1 + 3 * i, JSON.stringify('y'.repeat(100 * KIB))));
+  for (const events of steps) await log.append(events);
+  const other = await TranscriptLog.load(api, OWNER, false);
+  expect(other.summary).toEqual(log.summary);
+
+  await other.append(steps[0] ?? []);
+  await other.append(step(61, '"done"'));
+  expect(other.summary).toMatchObject({ state: 'truncated', onlyResultsCut: true });
+  expect(other.ack).toBe(63);
+});
+
+/** One patch fails, after so many that do not. */
+function failPatchAfter(api: RecordingApi, count: number, error: Error): void {
+  const patch = api.patch.bind(api);
+  let left = count;
+  const spy = jest.spyOn(api, 'patch');
+  spy.mockImplementation((...args) => {
+    left -= 1;
+    return left === -1 ? Promise.reject(error) : patch(...args);
+  });
+}
+
+test.each([
+  ['a crash', apiError(500, 'InternalError')],
+  ['another pod', apiError(409, 'Conflict')],
+])('%s between any two writes that make room loses and doubles nothing', async (_what, error) => {
+  for (let writes = 0; writes <= 4; writes++) {
+    const api = new RecordingApi();
+    const log = new TranscriptLog(api, OWNER);
+    for (let seq = 1; seq <= 22; seq++) await log.append([toolEvent(seq)]);
+    failPatchAfter(api, writes, error);
+    const more = [toolEvent(23), toolEvent(24)];
+    try {
+      for (const event of more) await log.append([event]);
+    } catch (thrown) {
+      expect(thrown).toBe(error);
+    }
+
+    const other = await TranscriptLog.load(api, OWNER, false);
+    await other.append(more);
+    const { events } = await collect((await stored(api)).chunks, 'full');
+    expect(prints(events)).toEqual(prints(Array.from({ length: 24 }, (_, i) => toolEvent(i + 1))));
+    expect(other.summary.state).toBe('full');
+  }
+});
+
 test('what was left out is not remembered: a run may leave out any number of events', async () => {
   const log = new TranscriptLog(new RecordingApi(), OWNER);
-  for (let seq = 1; log.summary.state === 'full'; seq++)
-    await log.append([toolEvent(seq, JSON.stringify(noise(90 * KIB, seq)))]);
+  await fill(log);
+  await log.append([userMessage(23, 'more')]);
   const last = log.ack;
 
   await log.append([toolEvent(last, '"other"')]);
-  await expect(log.append([toolEvent(1, '"other"')])).rejects.toThrow('event 1 is stored already with other content');
+  await expect(log.append([userMessage(1, 'other')])).rejects.toThrow('event 1 is stored already with other content');
   expect(log.ack).toBe(last);
 });
 
@@ -152,7 +259,7 @@ test('the bytes of a run are bounded too', async () => {
 test('of an end that does not fit, tool calls go first and the output stays', async () => {
   const api = new RecordingApi();
   const log = new TranscriptLog(api, OWNER);
-  for (let seq = 1; seq <= 22; seq++) await log.append([toolEvent(seq)]);
+  await fill(log);
   const calls = Array.from({ length: 40 }, (_, i) => toolEvent(23 + i, JSON.stringify(noise(30 * KIB, i))));
 
   await log.close([...calls, assistantMessage(63, 'bye'), outputEvent(64, 'bye')]);
@@ -166,7 +273,7 @@ test('of an end that does not fit, tool calls go first and the output stays', as
 test('an end that lost text is the same end for the pod that takes over', async () => {
   const api = new RecordingApi();
   const log = new TranscriptLog(api, OWNER);
-  for (let seq = 1; seq <= 22; seq++) await log.append([toolEvent(seq)]);
+  await fill(log);
   const said = Array.from({ length: 20 }, (_, i) => assistantMessage(23 + i, noise(60 * KIB, i)));
   const end = [...said, outputEvent(43, noise(60 * KIB))];
   await log.close(end);
@@ -183,7 +290,7 @@ test.each([
 ])('an end that lost nothing but %s is truncated for the pod that takes over, too', async (_name, before) => {
   const api = new RecordingApi();
   const log = new TranscriptLog(api, OWNER);
-  for (let seq = 1; seq <= 22; seq++) await log.append([toolEvent(seq)]);
+  await fill(log);
   const end = [...before, outputEvent(23 + before.length, noise(60 * KIB))];
   await log.close(end);
   expect(log.summary.state).toBe('truncated');
@@ -196,7 +303,8 @@ test.each([
 test('what was left out before another pod took over is missing there, too', async () => {
   const api = new RecordingApi();
   const log = new TranscriptLog(api, OWNER);
-  for (let seq = 1; seq <= 23; seq++) await log.append([toolEvent(seq)]);
+  await fill(log);
+  await log.append([toolEvent(23)]);
   expect(log.ack).toBe(23);
 
   const other = await TranscriptLog.load(api, OWNER, false);
@@ -207,7 +315,8 @@ test('what was left out before another pod took over is missing there, too', asy
 test('the last chunks take a summary of the session, an open call and the output, whatever came before', async () => {
   const api = new RecordingApi();
   const log = new TranscriptLog(api, OWNER);
-  for (let seq = 1; seq <= 40; seq++) await log.append([toolEvent(seq, JSON.stringify(noise(30 * KIB, seq)))]);
+  await fill(log);
+  for (let seq = 23; seq <= 40; seq++) await log.append([toolEvent(seq, JSON.stringify(noise(30 * KIB, seq)))]);
   expect(log.summary).toMatchObject({ state: 'truncated', chunks: 22 });
 
   const at = '2026-01-01T00:00:00.000Z';

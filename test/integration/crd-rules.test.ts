@@ -136,7 +136,7 @@ describe('the rules of the CRDs', () => {
       'spec.sessionId cannot be changed',
     ],
     ['AgentRun', 'fixed-run-2', { agent: 'a', message: 'x' }, { sessionId: 's1' }, 'spec.sessionId cannot be changed'],
-    ['AgentRun', 'fixed-run-5', { agent: 'a', message: 'x' }, { resume: 'r' }, 'spec.resume cannot be changed'],
+    ['AgentRun', 'fixed-run-6', { agent: 'a', message: 'x' }, { resume: 'r' }, 'spec.resume cannot be changed'],
     ['AgentRun', 'fixed-run-4', { agent: 'a', message: 'x' }, { steer: true }, 'spec.steer cannot be changed'],
     ['AgentRun', 'fixed-run-5', { agent: 'a', message: 'x' }, { model: { name: 'm' } }, 'spec.model cannot be changed'],
     ['AgentRun', 'fixed-run-3', { agent: 'a', message: 'x' }, { message: 'y' }, 'spec.message cannot be changed'],
@@ -235,11 +235,13 @@ describe('the rules of the CRDs', () => {
     });
   });
 
-  test('a chunk of a transcript cannot be changed', async () => {
+  test('a chunk of a transcript stays with its run, in its place; its content may make room', async () => {
     await create('AgentRunChunk', 'r.00', { run: 'r', runUid: 'u', seq: 0, bytes: 1, sha256: 'x', data: 'AAAA' });
-    const type = kindOf('AgentRunChunk');
-    expect(
-      await refusal(server.api.patch(type, { namespace, name: 'r.00' }, { spec: { data: 'BBBB' } }, { type: 'merge' })),
-    ).toContain('a chunk cannot be changed');
+    const patch = (spec: object) =>
+      server.api.patch(kindOf('AgentRunChunk'), { namespace, name: 'r.00' }, { spec }, { type: 'merge' });
+    for (const spec of [{ run: 'other' }, { runUid: 'other' }, { seq: 1 }]) {
+      expect(await refusal(patch(spec))).toContain('a chunk stays with its run, in its place');
+    }
+    expect((await patch({ bytes: 2, sha256: 'y', data: 'BBBB' })) as unknown).toMatchObject({ spec: { data: 'BBBB' } });
   });
 });

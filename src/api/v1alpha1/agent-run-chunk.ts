@@ -21,7 +21,10 @@ export const AgentRunChunkSpec = z.object({
   data: z.string().max(180_000).describe('JSON lines of events, gzip, base64.'),
 });
 
-/** A piece of a transcript: append-only, named `<run>.<seq>`, owned by the AgentRun, read on demand. */
+/**
+ * A piece of a transcript: named `<run>.<seq>`, owned by the AgentRun, read on demand. Only the gateway rewrites it, to make room
+ * while the run works.
+ */
 export const AgentRunChunks = defineResource({
   kind: 'AgentRunChunk',
   plural: 'agentrunchunks',
@@ -35,6 +38,11 @@ export const AgentRunChunks = defineResource({
     { name: 'Bytes', jsonPath: '.spec.bytes', type: 'integer', description: 'Size of the content before compression.' },
     AGE_COLUMN,
   ],
-  rules: [{ rule: 'self.spec == oldSelf.spec', message: 'a chunk cannot be changed' }],
+  rules: [
+    {
+      rule: 'self.spec.run == oldSelf.spec.run && self.spec.runUid == oldSelf.spec.runUid && self.spec.seq == oldSelf.spec.seq',
+      message: 'a chunk stays with its run, in its place',
+    },
+  ],
 });
 export type AgentRunChunk = Resource<z.output<typeof AgentRunChunkSpec>, never>;

@@ -331,6 +331,12 @@ export const AgentRunStatus = z.object({
       state: z
         .enum(['full', 'truncated', 'expired', 'archived'])
         .describe('Whether the transcript is complete and where it is.'),
+      onlyResultsCut: z
+        .boolean()
+        .optional()
+        .describe(
+          'True when it is truncated because old results of tools were cut, with marks, and nothing else is missing.',
+        ),
       chunks: z.int().min(0).max(24).describe('Number of AgentRunChunks that hold it.'),
       bytes: z.int().min(0).describe('Their size before compression.'),
       storedBytes: z.int().min(0).optional().describe('Their size as stored: compressed, in base64.'),

@@ -7,8 +7,8 @@ import { objectKey } from '../../api/meta.js';
 import type { AgentRun, RunUsage } from '../../api/v1alpha1/agent-run.js';
 import type { ObjectRef } from '../../kube/types.js';
 import type { Clock } from '../../runtime/clock.js';
-import { TranscriptLog } from '../../transcript/log.js';
-import { ownerOf, type ChunkApi } from '../../transcript/chunk-store.js';
+import { TranscriptLog, type TranscriptApi } from '../../transcript/log.js';
+import { ownerOf } from '../../transcript/chunk-store.js';
 import { NO_USAGE, type CallUsage } from '../../run/usage/usage.js';
 import type { RunModel } from '../models/run-model.js';
 import { LiveBudget, LiveEvents } from './live-events.js';
@@ -69,7 +69,7 @@ export interface ServedRun {
 }
 
 export interface ServedRunsOptions {
-  api: ChunkApi;
+  api: TranscriptApi;
   clock: Clock;
 }
 
@@ -141,7 +141,8 @@ export class ServedRuns {
 
   /** The transcript so far; read from its chunks when another process wrote them. */
   async logOf(served: ServedRun, run: AgentRun | undefined): Promise<TranscriptLog> {
-    const truncated = run?.status?.transcript?.state === 'truncated';
+    const { state, onlyResultsCut } = run?.status?.transcript ?? {};
+    const truncated = state === 'truncated' && onlyResultsCut !== true;
     served.log ??= await TranscriptLog.load(this.#options.api, { ...served.ref, uid: served.uid }, truncated);
     return served.log;
   }

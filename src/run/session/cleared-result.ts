@@ -26,7 +26,12 @@ export function isClearedMark(value: unknown): boolean {
 
 /** Whether the mark stands there already. */
 export function isCleared(message: TranscriptMessage): boolean {
-  return message.role === 'tool' && message.result.startsWith('{"truncated":true,') && message.result.includes(NOTE);
+  return message.role === 'tool' && isClearedJson(message.result);
+}
+
+/** As {@link isCleared}, of the JSON of a result. */
+export function isClearedJson(json: string): boolean {
+  return json.startsWith('{"truncated":true,') && json.includes(NOTE);
 }
 
 /** As {@link isClearable}, of the JSON of a result. */

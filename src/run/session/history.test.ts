@@ -1,6 +1,7 @@
 import type { AgentRun } from '../../api/v1alpha1/agent-run.js';
 import type { RunEvent, TranscriptMessage } from '../../protocol/run.js';
 import { assistantMessage, userMessage } from '../../../test/builders/run-events.js';
+import { withoutResult } from '../../transcript/room.js';
 import { MAX_HISTORY_BYTES, historyOf, repaired, type History } from './history.js';
 
 function run(name: string, claimedAt?: string): AgentRun {
@@ -156,14 +157,43 @@ test('messages of people stay, however long', async () => {
   expect(texts(history)).toEqual([long('a'), 'ok', long('b'), 'ok']);
 });
 
-test('at most 50 runs are read, and the rest is named', async () => {
-  const runs = Array.from({ length: 80 }, (_, i) => run(`r${i}`, `2026-01-01T00:00:${String(i).padStart(2, '0')}`));
-  const from = sources(runs, 'r79', () => [userMessage(1, 'x')]);
+const many = (count: number) =>
+  Array.from({ length: count }, (_, i) => run(`r${i}`, `2026-01-01T00:00:00.${String(i).padStart(4, '0')}`));
+
+test('all runs of a session with short ones are read, up to 500, and the rest is named', async () => {
+  const from = sources(many(120), 'r119', () => [userMessage(1, 'x')]);
+  expect(await historyOf(from)).toEqual({
+    messages: Array.from({ length: 120 }, () => ({ role: 'user', text: 'x' })),
+    warnings: [],
+  });
+
+  const longer = sources(many(520), 'r519', (name) => [userMessage(1, name)]);
+  const history = await historyOf(longer);
+  expect(texts(history).slice(1)).toEqual(Array.from({ length: 500 }, (_, i) => `r${i + 20}`));
+  expect(history.warnings).toEqual([expect.stringContaining('20 older runs were not read')]);
+  expect(longer.read).toHaveLength(500);
+});
+
+test('of long runs the newest 50 are read, and the rest is named', async () => {
+  const from = sources(many(80), 'r79', () => [userMessage(1, 'x'.repeat(MAX_HISTORY_BYTES / 40))]);
   const history = await historyOf(from);
 
   expect(history.messages).toHaveLength(51);
-  expect(history.warnings).toEqual([expect.stringContaining('30 runs are older than the newest 50')]);
-  expect(from.read).toHaveLength(50);
+  expect(history.warnings).toEqual([expect.stringContaining('30 older runs were not read')]);
+});
+
+test('a run whose old results were cut when they were stored misses nothing else', async () => {
+  const earlier = run('a', '2026-01-01');
+  const transcript = { state: 'truncated' as const, onlyResultsCut: true, chunks: 22, bytes: 1 };
+  earlier.status = { phase: 'done', ...earlier.status, transcript };
+  const [asked, call, result, answer] = busy(1, 60_000);
+  const events = [asked, call, result, answer].flatMap((event) => (event === undefined ? [] : [withoutResult(event)]));
+  const from = sources([earlier], 'a', () => []);
+  const history = await historyOf({ ...from, transcript: () => Promise.resolve({ events, state: 'truncated' }) });
+
+  expect(texts(history)[0]).toContain('Cut are, the oldest first: 1 results of tools. What the user said is whole.');
+  expect(texts(history)[0]).not.toContain('not there any more');
+  expect(history.warnings).toEqual([expect.stringContaining('1 results of tools. What people said was not cut.')]);
 });
 
 test.each(['truncated', 'expired'] as const)('a transcript that is %s is named', async (state) => {

@@ -12,7 +12,11 @@ import { claimOrder } from './order.js';
 
 /** About half a million tokens: what exceeds the window of a model is the business of its runner. */
 export const MAX_HISTORY_BYTES = 2 * 1024 * 1024;
-export const MAX_HISTORY_RUNS = 50;
+/** Runs that are looked at in all; above {@link ALWAYS_READ_RUNS} only while there is room for what they hold. */
+export const MAX_HISTORY_RUNS = 500;
+const ALWAYS_READ_RUNS = 50;
+/** Short runs are many: their transcripts are read beside each other. */
+const READ_AT_ONCE = 8;
 
 export interface HistorySources {
   /** The run whose conversation goes on. */
@@ -75,12 +79,18 @@ async function conversationOf(sources: HistorySources): Promise<Read> {
   let messages: TranscriptMessage[] = [];
   let bytes = 0;
   let compaction: OpenCompaction | undefined;
-  for (const earlier of all.slice(0, MAX_HISTORY_RUNS)) {
-    const { events: stored, state } = await sources.transcript(earlier);
+  let read = 0;
+  for await (const { earlier, transcript } of transcriptsOf(sources, all.slice(0, MAX_HISTORY_RUNS))) {
+    if (read >= ALWAYS_READ_RUNS && bytes > MAX_HISTORY_BYTES) break;
+    read += 1;
+    const { events: stored, state } = transcript;
     const events = [...(await said(sources, earlier, stored)), ...stored, ...endOf(earlier)];
-    if (state === 'truncated' || state === 'expired') gaps[state] += 1;
+    const isOnlyShorter = state === 'truncated' && earlier.status?.transcript?.onlyResultsCut === true;
+    if ((state === 'truncated' && !isOnlyShorter) || state === 'expired') gaps[state] += 1;
     const part: HistoryPart = compaction === undefined ? afterCompaction(events) : beforeCompaction(events, compaction);
     compaction = part.compaction;
+    // Cut when they were stored: the run was longer than a transcript.
+    cleared.results += part.messages.filter(isCleared).length;
     // Newer ones alone are too much: none of these results can stay, and not all of them must be held at once.
     const own =
       bytes > MAX_HISTORY_BYTES ? clearResults(part.messages) : { messages: part.messages, results: 0, bytes: 0 };
@@ -90,11 +100,25 @@ async function conversationOf(sources: HistorySources): Promise<Read> {
     messages = [...own.messages, ...messages];
     if (compaction?.missing === 0) break;
   }
-  if (compaction === undefined)
-    return { messages, cleared, gaps: { ...gaps, unread: Math.max(0, all.length - MAX_HISTORY_RUNS) } };
+  if (compaction === undefined) return { messages, cleared, gaps: { ...gaps, unread: all.length - read } };
   const { text, missing } = compaction;
   const kept = withClearedResults(messages, Math.max(0, compaction.cleared - missing));
   return { messages: [{ role: 'user', text }, ...kept], cleared, gaps };
+}
+
+/** The transcripts of runs, in their order; the newest ones one by one, since often no more of them are needed. */
+async function* transcriptsOf(
+  sources: HistorySources,
+  runs: readonly AgentRun[],
+): AsyncGenerator<{ earlier: AgentRun; transcript: Transcript }> {
+  for (let next = 0; next < runs.length;) {
+    const batch = runs.slice(next, next + (next < ALWAYS_READ_RUNS ? 1 : READ_AT_ONCE));
+    next += batch.length;
+    const transcripts = await Promise.all(
+      batch.map(async (earlier) => ({ earlier, transcript: await sources.transcript(earlier) })),
+    );
+    yield* transcripts;
+  }
 }
 
 /** What a person said to a run that was lost before anything of it was stored. */
@@ -145,7 +169,7 @@ function notesOf(found: Gaps & { cuts: Cuts; isIncomplete: boolean; isHeadless: 
   if (gone > 0 || found.unread > 0) {
     const agent = 'Some earlier messages of this conversation are not there any more.';
     const why = [
-      ...(found.unread > 0 ? [`${found.unread} runs are older than the newest ${MAX_HISTORY_RUNS}`] : []),
+      ...(found.unread > 0 ? [`${found.unread} older runs were not read`] : []),
       ...(found.expired > 0 ? [`the transcripts of ${found.expired} runs have expired`] : []),
       ...(found.truncated > 0 ? [`the transcripts of ${found.truncated} runs did not fit`] : []),
     ];
@@ -169,7 +193,7 @@ function noteOf({ results, reasoning, texts }: Cuts): Note {
   ].join(', ');
   return {
     agent: `This conversation is too long to be kept whole. Cut are, the oldest first: ${cut}. What the user said is whole.`,
-    person: `This session is longer than the ${MAX_HISTORY_BYTES} bytes that a run is given of it. Cut were, the oldest first: ${cut}. What people said was not cut.`,
+    person: `This session is longer than what is kept of a run, or than the ${MAX_HISTORY_BYTES} bytes that a run is given of it. Cut were, the oldest first: ${cut}. What people said was not cut.`,
   };
 }
 
