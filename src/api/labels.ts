@@ -30,6 +30,11 @@ export const ANNOTATION_INSTALLING = 'boxwright.dev/installing';
 export const ANNOTATION_UNCOUNTED_INSTALL = 'boxwright.dev/uncounted-install';
 /** On a namespace: an administrator lets the Box of this name adopt it. */
 export const ANNOTATION_ADOPT = 'boxwright.dev/adopt';
+/**
+ * On an AgentRun: its UID when the controller began to start it. Another UID means a copy of a backup, without the status that
+ * would say what came of the run.
+ */
+export const ANNOTATION_STARTED_UID = 'boxwright.dev/started-uid';
 /** On a Job: the latest run of the same session, whose transcript continues in this one. */
 export const ANNOTATION_PREVIOUS_RUN = 'boxwright.dev/previous-run';
 

@@ -2,6 +2,7 @@
  * Projections of AgentRuns: there may be 50,000 finished ones, so every process drops the texts that it does not show.
  */
 import { API_VERSION } from '../api/define-resource.js';
+import { ANNOTATION_STARTED_UID } from '../api/labels.js';
 import { findCondition, isTrue } from '../api/conditions.js';
 import { acceptedAt, boxOfNamespace, callersOf } from '../api/names.js';
 import { isoTime } from '../api/time.js';
@@ -145,7 +146,14 @@ export type ControllerRun = Omit<AgentRun, 'spec' | 'status'> & {
 export function projectControllerRun(run: AgentRun): ControllerRun {
   const { message = '', input, sessionTitle: _title, ...spec } = run.spec;
   const { finalizers } = run.metadata;
-  const metadata = { ...slimMeta(run.metadata), ...(finalizers === undefined ? {} : { finalizers }) };
+  const startedUid = run.metadata.annotations?.[ANNOTATION_STARTED_UID];
+  const isCopy = startedUid !== undefined && startedUid !== run.metadata.uid;
+  const metadata = {
+    ...slimMeta(run.metadata),
+    ...(finalizers === undefined ? {} : { finalizers }),
+    // Of a copy alone, which is rare: a cache holds many runs.
+    ...(isCopy ? { annotations: { [ANNOTATION_STARTED_UID]: startedUid } } : {}),
+  };
   const projected: ControllerRun = { apiVersion: run.apiVersion, kind: run.kind, metadata, spec };
   if (input?.data !== undefined) projected.inputDataBytes = input.data.length;
   const messageBytes = Buffer.byteLength(message);

@@ -110,6 +110,10 @@ export const RUN_REASONS = {
     cause: 'No Agent of that name is in the namespace.',
     nextStep: 'Check spec.agent; create the agent, then a new run.',
   },
+  Restored: {
+    cause: 'The run comes from a backup and had begun there; what came of it is not known here.',
+    nextStep: 'Start it again if it is still needed: a restored run is never executed a second time.',
+  },
   AgentDeleted: { cause: 'The agent was deleted before the run ended.', nextStep: 'None.' },
   InvalidRun: {
     cause: 'The run cannot be executed as written, for example its stored input is damaged.',

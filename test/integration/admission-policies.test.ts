@@ -337,7 +337,25 @@ describe('admission policies', () => {
     ['parent', { name: 'r', uid: 'u', depth: 1, agents: ['a'], waits: true }],
     ['model', { name: 'm' }],
   ])('spec.%s of a run is set by the control plane only', async (field, value) => {
-    await refused('are set by the control plane only', ['create', '-f', '-'], run('forged', { [field]: value }));
+    // Made by the first of these tests.
+    await kubectl([
+      'create',
+      'role',
+      'starter',
+      '--verb=create',
+      '--resource=agentruns.boxwright.dev',
+      '-n',
+      NAMESPACE,
+    ]);
+    await kubectl(['create', 'rolebinding', 'starter', '--role=starter', '--user=starter', '-n', NAMESPACE]);
+    const create = (user: string, name: string) =>
+      kubectl([`--as=${user}`, '-n', NAMESPACE, 'create', '-f', '-'], JSON.stringify(run(name, { [field]: value })));
+    expect(await create('starter', 'forged')).toMatchObject({
+      ok: false,
+      stderr: expect.stringContaining('are set by the control plane only'),
+    });
+    // Whoever has all verbs has the verb restore too.
+    expect(await create('mallory', `restored-${field.toLowerCase()}`)).toMatchObject({ ok: true });
     await ok(['create', '-f', '-', asApi], JSON.stringify(run(`made-${field.toLowerCase()}`, { [field]: value })));
   });
 

@@ -1,5 +1,5 @@
 /** The writes of the run controller. Each carries the version or the UID that the decision was made on. */
-import { FINALIZER_ROLL_UP } from '../../api/labels.js';
+import { ANNOTATION_STARTED_UID, FINALIZER_ROLL_UP } from '../../api/labels.js';
 import { AgentRuns } from '../../api/v1alpha1/agent-run.js';
 import { agentUidOf } from '../../run/status.js';
 import { RunStatusWriter } from '../../run/status-writer.js';
@@ -78,8 +78,9 @@ export class RunWriter {
   }
 
   async #hold(run: ControllerRun, signal: AbortSignal): Promise<ControllerRun> {
-    const { resourceVersion, finalizers = [] } = run.metadata;
-    const body = { metadata: { resourceVersion, finalizers: [...finalizers, FINALIZER_ROLL_UP] } };
+    const { resourceVersion, uid, finalizers = [] } = run.metadata;
+    const annotations = { [ANNOTATION_STARTED_UID]: uid };
+    const body = { metadata: { resourceVersion, annotations, finalizers: [...finalizers, FINALIZER_ROLL_UP] } };
     const held = await this.api.patch(AgentRuns, refOf(run.metadata), body, { type: 'merge', signal });
     this.own.noted(run.metadata, held.metadata);
     return { ...run, metadata: held.metadata };

@@ -107,6 +107,25 @@ describe('an API key', () => {
     expect(apiKey()?.status?.hash).toBe(hashOfApiKey(keyInSecret()));
   });
 
+  it('is the one in a Secret of a backup, which is ours again; without our label it is refused', async () => {
+    const metadata = { name: 'ci', namespace: 'bw-ws-acme' };
+    const labels = { 'app.kubernetes.io/managed-by': 'boxwright' };
+    const data = { key: Buffer.from(`bw_${'k'.repeat(43)}`).toString('base64') };
+    for (const [made, isTaken] of [
+      [{ ...metadata, labels }, true],
+      [metadata, false],
+    ] as const) {
+      const { api, apiKey, keyInSecret, reconcile } = setup();
+      api.seed(Secrets, { apiVersion: 'v1', kind: 'Secret', metadata: made, data });
+      await reconcile();
+      expect(apiKey()?.status?.hash !== undefined).toBe(isTaken);
+      expect(keyInSecret()).toBe(`bw_${'k'.repeat(43)}`);
+      if (!isTaken) continue;
+      expect(apiKey()?.status?.hash).toBe(hashOfApiKey(keyInSecret()));
+      expect(api.peek(Secrets, KEY)?.metadata.ownerReferences).toMatchObject([{ uid: apiKey()?.metadata.uid }]);
+    }
+  });
+
   it('does not overwrite a Secret that somebody else made', async () => {
     const { api, apiKey, keyInSecret, reconcile } = setup();
     const data = { key: Buffer.from('theirs').toString('base64') };

@@ -134,10 +134,10 @@ async function issueKey(deps: APIKeyDependencies, draft: APIKey, signal: AbortSi
   const existing = await orUndefined<Secret>(api.get(Secrets, refOf(draft.metadata), { signal }));
   const decision = decideIssue(draft, existing);
   if (decision.action === 'refuse') return false;
-  const key = decision.action === 'adopt' ? decision.key : newApiKey(deps.random);
+  const key = 'key' in decision ? decision.key : newApiKey(deps.random);
   const desired = desiredSecret(draft, key);
   if (decision.action === 'create') await api.create(Secrets, desired, { signal });
-  if (decision.action === 'replace') {
+  if ('existing' in decision) {
     const { resourceVersion } = decision.existing.metadata;
     const versioned = resourceVersion === undefined ? {} : { resourceVersion };
     await api.replace(Secrets, { ...desired, metadata: { ...desired.metadata, ...versioned } }, { signal });

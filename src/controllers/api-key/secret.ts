@@ -23,20 +23,26 @@ export type IssueDecision =
   | { action: 'create' }
   | { action: 'replace'; existing: Secret }
   | { action: 'adopt'; key: string }
+  /** A Secret of a backup: the key stays, the Secret becomes ours again. */
+  | { action: 'take'; existing: Secret; key: string }
   | { action: 'refuse' };
 
 /**
  * A key without a hash is not in force. It gets a new value, with one exception: a Secret that was made for this very
  * object (its UID) while the status never recorded any Secret is the work of a controller that died between its two
  * writes; that value is taken, so that whoever read the Secret already holds the right key. Somebody who removes the
- * hash leaves `secretName` behind, and so gets a new key. A restored object has another UID than the Secret's owner:
- * a new key as well.
+ * hash leaves `secretName` behind, and so gets a new key. A Secret of a former object of this name gives a new key as well; one
+ * that a backup brought back without an owner keeps the key in force.
  */
 export function decideIssue(apiKey: APIKey, existing: Secret | undefined): IssueDecision {
   if (existing === undefined) return { action: 'create' };
   const owner = controllerOwner(existing);
-  if (owner?.kind !== APIKeys.kind || owner.name !== apiKey.metadata.name) return { action: 'refuse' };
   const key = keyOf(existing);
+  // Of a backup: its owner, and the hash, stayed behind; the label says that we have made it.
+  const isRestored = owner === undefined && existing.metadata.labels?.[LABEL_MANAGED_BY] === MANAGED_BY;
+  if (isRestored && apiKey.status?.secretName === undefined && key !== undefined)
+    return { action: 'take', existing, key };
+  if (owner?.kind !== APIKeys.kind || owner.name !== apiKey.metadata.name) return { action: 'refuse' };
   const isUnrecorded = apiKey.status?.secretName === undefined && owner.uid === apiKey.metadata.uid;
   return isUnrecorded && key !== undefined ? { action: 'adopt', key } : { action: 'replace', existing };
 }

@@ -65,7 +65,7 @@ export function desiredNamespace(box: Box): Namespace {
 
 /** Name and UID under which a Box owns its namespace. */
 export function ownerOf(box: Box): NamespaceOwner {
-  return { name: box.metadata.name, uid: box.metadata.uid ?? '' };
+  return { name: box.metadata.name, uid: box.metadata.uid ?? '', label: LABEL_BOX };
 }
 
 /** Labels that an adopted namespace loses again with its Box; the Pod Security level stays. */

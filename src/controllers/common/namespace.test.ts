@@ -4,7 +4,8 @@ import { RecordingApi, apiError } from '../../../test/builders/recording-api.js'
 import { ensureNamespace, namespaceClaim, removeNamespace } from './namespace.js';
 import { namespaceInformer } from '../../projections/managed-objects.js';
 
-const owner = { name: 'dev', uid: 'uid-1' };
+const owner = { name: 'dev', uid: 'uid-1', label: 'boxwright.dev/box' };
+const ours = { 'app.kubernetes.io/managed-by': 'boxwright', 'boxwright.dev/box': 'dev' };
 const signal = new AbortController().signal;
 const ownerReferences = [
   { apiVersion: 'boxwright.dev/v1alpha1', kind: 'Box', name: 'dev', uid: 'uid-1', controller: true },
@@ -21,12 +22,22 @@ function makeNamespace(metadata: Partial<Namespace['metadata']>): Namespace {
 }
 
 const adopt = { 'boxwright.dev/adopt': 'dev' };
+const adopted0 = { ...adopt, 'boxwright.dev/adopted-by-uid': 'uid-0' };
 const adopted = { ...adopt, 'boxwright.dev/adopted-by-uid': 'uid-1' };
 
 test.each([
   ['owned', 'made by us', { ownerReferences }],
   ['foreign', 'of a former Box of this name', { ownerReferences: [{ ...ownerReferences[0]!, uid: 'uid-0' }] }],
   ['foreign', 'of somebody else', {}],
+  ['restored', 'of a backup, without its owner', { labels: ours }],
+  ['foreign', 'of the backup of another Box', { labels: { ...ours, 'boxwright.dev/box': 'prod' } }],
+  ['foreign', 'that only bears the name of a Box', { labels: { 'boxwright.dev/box': 'dev' } }],
+  [
+    'foreign',
+    'with our labels and the owner of before',
+    { labels: ours, ownerReferences: [{ ...ownerReferences[0]!, uid: 'uid-0' }] },
+  ],
+  ['adoptable', 'of a backup, adopted there', { labels: ours, annotations: adopted0 }],
   ['foreign', 'to be adopted by another Box', { annotations: { 'boxwright.dev/adopt': 'prod' } }],
   ['adoptable', 'to be adopted by this Box', { annotations: adopt }],
   [
@@ -48,6 +59,15 @@ describe('ensureNamespace', () => {
     const writes = () => api.writes.map(({ verb, key, body }) => ({ verb, key, body }));
     return { api, ensure, writes, metadata: () => api.peek(Namespaces, 'bw-dev')?.metadata };
   }
+
+  it('is the owner of one from a backup again', async () => {
+    const { ensure, metadata, api } = setup({ labels: ours });
+    expect(await ensure()).toBeUndefined();
+    expect(metadata()).toMatchObject({ ownerReferences, labels: { level: 'restricted' } });
+    api.clearRecords();
+    expect(await ensure()).toBeUndefined();
+    expect(api.writes).toEqual([]);
+  });
 
   it('creates it, and leaves it alone after that', async () => {
     const { api, ensure, writes } = setup();

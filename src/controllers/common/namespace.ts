@@ -3,7 +3,7 @@
  * there before is taken over only when an administrator annotated it `boxwright.dev/adopt=<owner>` and it holds no
  * workloads; such a namespace is never deleted by us and carries no owner reference, so nobody else deletes it either.
  */
-import { ANNOTATION_ADOPT } from '../../api/labels.js';
+import { ANNOTATION_ADOPT, LABEL_MANAGED_BY, MANAGED_BY } from '../../api/labels.js';
 import type { ObjectMeta } from '../../api/meta.js';
 import { Namespaces } from '../../kube/core-types.js';
 import type { Namespace } from '../../kube/core-types.js';
@@ -18,16 +18,28 @@ export const ANNOTATION_ADOPTED_BY = 'boxwright.dev/adopted-by-uid';
 export interface NamespaceOwner {
   name: string;
   uid: string;
+  /** Its name stands in this label of the namespace. */
+  label: string;
 }
 
 /** What a namespace is to its Box or Workspace. */
-export type NamespaceClaim = 'owned' | 'adopted' | 'adoptable' | 'foreign';
+export type NamespaceClaim = 'owned' | 'restored' | 'adopted' | 'adoptable' | 'foreign';
 
 export function namespaceClaim(namespace: Pick<Namespace, 'metadata'>, owner: NamespaceOwner): NamespaceClaim {
   if (ownedBy(namespace, owner.uid)) return 'owned';
   const annotations = namespace.metadata.annotations ?? {};
+  if (annotations[ANNOTATION_ADOPT] === undefined && isRestored(namespace, owner)) return 'restored';
   if (annotations[ANNOTATION_ADOPT] !== owner.name) return 'foreign';
   return annotations[ANNOTATION_ADOPTED_BY] === owner.uid ? 'adopted' : 'adoptable';
+}
+
+/**
+ * Of a backup: our labels are there, which only we and administrators can write, and its owner stayed behind. It is ours again
+ * with the reference to the new one.
+ */
+function isRestored({ metadata }: Pick<Namespace, 'metadata'>, { label, name }: NamespaceOwner): boolean {
+  const { labels = {}, ownerReferences = [] } = metadata;
+  return ownerReferences.length === 0 && labels[LABEL_MANAGED_BY] === MANAGED_BY && labels[label] === name;
 }
 
 /** Why a namespace cannot be used, as a condition; undefined when it can. */
@@ -121,14 +133,17 @@ async function repairMetadata(
 export function metadataPatch(
   actual: ObjectMeta,
   desired: DesiredNamespace,
-): Pick<ObjectMeta, 'labels' | 'annotations'> | undefined {
+): Pick<ObjectMeta, 'labels' | 'annotations' | 'ownerReferences'> | undefined {
   const labels = Object.entries(desired.namespace.metadata.labels ?? {}).filter(
     ([key, value]) => actual.labels?.[key] !== value,
   );
-  const adopt = namespaceClaim({ metadata: actual }, desired.owner) === 'adoptable';
-  if (labels.length === 0 && !adopt) return undefined;
+  const claim = namespaceClaim({ metadata: actual }, desired.owner);
+  const adopt = claim === 'adoptable';
+  const { ownerReferences = [] } = desired.namespace.metadata;
+  if (labels.length === 0 && !adopt && claim !== 'restored') return undefined;
   return {
     ...(labels.length === 0 ? {} : { labels: Object.fromEntries(labels) }),
+    ...(claim === 'restored' ? { ownerReferences } : {}),
     ...(adopt ? { annotations: { [ANNOTATION_ADOPTED_BY]: desired.owner.uid } } : {}),
   };
 }

@@ -31,7 +31,7 @@ function workspaceLabels(workspace: Workspace): Record<string, string> {
 
 /** Name and UID under which a Workspace owns its namespace. */
 export function ownerOf(workspace: Workspace): NamespaceOwner {
-  return { name: workspace.metadata.name, uid: workspace.metadata.uid ?? '' };
+  return { name: workspace.metadata.name, uid: workspace.metadata.uid ?? '', label: LABEL_WORKSPACE };
 }
 
 export function desiredNamespace(workspace: Workspace): Namespace {

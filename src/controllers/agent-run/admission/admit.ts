@@ -8,6 +8,7 @@ import { outcomeOf } from '../../../run/outcome.js';
 import type { QueueReason } from '../../../run/reasons.js';
 import { awaitsSession } from '../../../run/session/key.js';
 import { agentUidOf } from '../../../run/status.js';
+import { ANNOTATION_STARTED_UID } from '../../../api/labels.js';
 import { Agents } from '../../../api/v1alpha1/agent.js';
 import type { ReconcileResult } from '../../../runtime/controller.js';
 import { describeExhausted } from '../../budget/exhausted-budgets.js';
@@ -63,6 +64,7 @@ export class Admission {
   }
 
   async admit(state: RunState, signal: AbortSignal): Promise<ReconcileResult | void> {
+    if (isCopyOfStarted(state.run)) return await this.#writer.finish(state.run, outcomeOf('Restored'), signal);
     if (state.run.spec.cancelRequested === true) {
       return await this.#writer.finish(state.run, outcomeOf('Cancelled', 'Cancelled while it waited.'), signal);
     }
@@ -193,4 +195,9 @@ export class Admission {
   #wait(run: ControllerRun, waiting: Waiting, signal: AbortSignal): Promise<boolean> {
     return showWaiting(this.#writer, run, waiting, signal);
   }
+}
+
+/** The caches keep the annotation of copies alone. */
+function isCopyOfStarted({ metadata }: ControllerRun): boolean {
+  return metadata.annotations?.[ANNOTATION_STARTED_UID] !== undefined;
 }
