@@ -1,4 +1,5 @@
 import { PassThrough, Readable } from 'node:stream';
+import { turnsDuring } from '../../../test/builders/turns.js';
 import { BODY_BASE_BYTES, BodyBudget } from '../../net/body-budget.js';
 import { readModelAnswer } from './answers.js';
 import { chatCompletions } from './chat-completions.js';
@@ -75,3 +76,18 @@ test.each(['text/event-stream', 'application/json'])(
     expect(all.bytes).toBe(0);
   },
 );
+
+test('between the pieces of a stream that is there at once others are served', async () => {
+  const piece = Buffer.from('data: {"choices":[{"delta":{"content":"a"}}]}\n\n'.repeat(1400));
+  const stream = () => read(Readable.from([...Array<Buffer>(40).fill(piece)]), 'text/event-stream');
+  expect(await turnsDuring(() => stream().catch(() => undefined))).toBeGreaterThanOrEqual(15);
+});
+
+test('between the steps of reading a whole answer others are served, also when it is none', async () => {
+  const turnsFor = (text: string) =>
+    turnsDuring(() => read(Readable.from([Buffer.from(text)]), 'application/json').catch(() => undefined));
+  for (const shape of ['{"choices":[{"x":"_"}]}', '{"choices":"_"', '_']) {
+    const small = await turnsFor(shape.replace('_', 'a'));
+    expect(await turnsFor(shape.replace('_', 'a'.repeat(3 * MEBIBYTE)))).toBeGreaterThan(small);
+  }
+});

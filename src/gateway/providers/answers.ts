@@ -1,10 +1,12 @@
 /** One answer of a provider, read to its end: nothing of it goes on before it is whole, so that a broken one can be asked for again. */
 import { noRoom, readText, type BodyOrigin } from '../../net/capped-body.js';
 import { mediaTypeOf } from '../../net/media-type.js';
-import { JsonLimitError, parseJsonText } from '../../protocol/json-limits.js';
+import { JsonLimitError } from '../../protocol/json-limits.js';
 import type { TokenCounts } from '../../run/usage/prices.js';
 import { tokensIn } from '../../run/usage/token-meter.js';
-import { parseObject, type Dialect, type JsonObject } from './dialect.js';
+import { letOthersRun } from '../../runtime/event-loop.js';
+import { parseJsonInSteps } from '../json-in-steps.js';
+import type { Dialect, JsonObject } from './dialect.js';
 import type { ProviderResponse } from './provider-client.js';
 import { modelError, quoted } from './provider-errors.js';
 import { StreamEvents } from './stream-events.js';
@@ -17,6 +19,8 @@ const MAX_ANSWER_BYTES = 4 * 1024 * 1024;
 const MAX_STREAM_BYTES = 64 * 1024 * 1024;
 /** Of a stream whose events are held until the last one came. */
 const MAX_EVENTS_BYTES = 16 * 1024 * 1024;
+/** Small events cost most: so much of them takes some ten milliseconds. */
+const TURN_BYTES = 128 * 1024;
 
 export interface ModelAnswer {
   contentType: string;
@@ -63,6 +67,7 @@ async function readStream(response: ProviderResponse, options: AnswerOptions): P
   const events = new StreamEvents(MAX_ANSWER_BYTES);
   const pieces: Uint8Array[] = [];
   let bytes = 0;
+  let sinceTurn = 0;
   const share = budget.all.open(budget.address, () => response.body.destroy(noRoom()));
   try {
     for await (const piece of response.body as AsyncIterable<Uint8Array>) {
@@ -73,6 +78,12 @@ async function readStream(response: ProviderResponse, options: AnswerOptions): P
       share.holds(asEvents ? bytes : reader.characters);
       if (events.hasSkipped || reader.characters > MAX_ANSWER_BYTES) throw tooLarge();
       if (reader.failure !== undefined) throw failed(reader.failure, options);
+      sinceTurn += piece.length;
+      // What is there already is read without a turn of the event loop: a fast server would keep all others waiting.
+      if (sinceTurn >= TURN_BYTES) {
+        sinceTurn = 0;
+        await letOthersRun();
+      }
     }
     for (const event of events.end()) reader.read(event);
     if (reader.failure !== undefined) throw failed(reader.failure, options);
@@ -102,11 +113,13 @@ async function readWhole(response: ProviderResponse, options: AnswerOptions): Pr
     throw new TryFailed(modelError(`${provider} broke its answer off.`), { again: true });
   });
   if (text === undefined) throw tooLarge();
-  const answer = parseObject(text);
-  if (answer === undefined) {
-    progress.hasBegun = isJson && isBroken(text);
-    throw new TryFailed(modelError(`${provider} answered ${whatIs(text)}.`), { again: true });
+  const parsed = await parsedInSteps(text);
+  if (!('json' in parsed) || !isObject(parsed.json)) {
+    // JSON that is not whole, or too much of it, is the beginning of an answer.
+    progress.hasBegun = isJson && !('json' in parsed) && text.trim() !== '';
+    throw new TryFailed(modelError(`${provider} answered ${whatIs(text, parsed)}.`), { again: true });
   }
+  const answer = parsed.json;
   const failure = failureIn(answer);
   if (failure !== undefined) throw failed(failure, options);
   if (!isOfModel(answer, dialect)) {
@@ -128,15 +141,19 @@ function isOfModel(answer: JsonObject, dialect: Dialect): boolean {
   return hasPart || promptFeedback !== undefined || dialect.usageOf(answer) !== undefined;
 }
 
-/** JSON that is not whole, or too much of it: the beginning of an answer. */
-function isBroken(text: string): boolean {
-  if (text.trim() === '') return false;
+type Parsed = { json: unknown } | { error: unknown };
+
+/** Once, with turns of others between its steps: an answer may keep the event loop busy for longer than anybody should wait. */
+async function parsedInSteps(text: string): Promise<Parsed> {
   try {
-    parseJsonText(text);
-    return false;
-  } catch {
-    return true;
+    return { json: await parseJsonInSteps(Buffer.from(text)) };
+  } catch (error) {
+    return { error };
   }
+}
+
+function isObject(json: unknown): json is JsonObject {
+  return typeof json === 'object' && json !== null && !Array.isArray(json);
 }
 
 /** Of an answer that does not say what it used. */
@@ -151,14 +168,11 @@ function failed({ message, again }: StreamFailure, { provider, secret }: AnswerO
 }
 
 /** Of an answer that cannot be used. */
-function whatIs(text: string): string {
+function whatIs(text: string, parsed: Parsed): string {
   if (text.trim() === '') return 'nothing';
-  try {
-    parseJsonText(text);
-    return 'JSON that is no answer of a model';
-  } catch (error) {
-    return error instanceof JsonLimitError ? `JSON that ${error.message}` : 'something that is not JSON';
-  }
+  if ('json' in parsed) return 'JSON that is no answer of a model';
+  const { error } = parsed;
+  return error instanceof JsonLimitError ? `JSON that ${error.message}` : 'something that is not JSON';
 }
 
 function tooLarge(): TryFailed {
