@@ -227,6 +227,44 @@ test.each([
   }
 });
 
+test('two pods that write at once, the one before and the one after a take-over, lose and double nothing', async () => {
+  const api = new RecordingApi();
+  const events = Array.from({ length: 60 }, (_, i) => toolEvent(i + 1, JSON.stringify(noise(500 * (i % 5), i))));
+  const write = async (log: TranscriptLog, size: number) => {
+    for (let i = 0; i < events.length; i += size) await log.append(events.slice(i, i + size));
+  };
+  await Promise.all([write(new TranscriptLog(api, OWNER), 1), write(new TranscriptLog(api, OWNER), 2)]);
+
+  const { chunks } = await stored(api);
+  expect(chunks).toHaveLength(22);
+  expect(prints((await collect(chunks, 'full')).events)).toEqual(prints(events));
+  expect((await TranscriptLog.load(api, OWNER, false)).summary).toMatchObject({ state: 'full', chunks: 22 });
+});
+
+test('a pod that takes over while the one before moves events between chunks misses none', async () => {
+  const api = new RecordingApi();
+  const log = new TranscriptLog(api, OWNER);
+  const events = Array.from({ length: 23 }, (_, i) => toolEvent(i + 1));
+  for (const event of events.slice(0, 22)) await log.append([event]);
+  const get = api.get.bind(api);
+  let reads = 0;
+  // The two oldest chunks become one when the first of them was read.
+  const slow = {
+    get: async (...args: Parameters<RecordingApi['get']>) => {
+      const found = await get(...args);
+      reads += 1;
+      if (reads === 1) await log.append(events);
+      return found;
+    },
+    create: api.create.bind(api),
+    patch: api.patch.bind(api),
+  } as RecordingApi;
+
+  const other = await TranscriptLog.load(slow, OWNER, false);
+  expect(other.summary.state).toBe('full');
+  expect(other.ack).toBe(23);
+});
+
 test('what was left out is not remembered: a run may leave out any number of events', async () => {
   const log = new TranscriptLog(new RecordingApi(), OWNER);
   await fill(log);

@@ -264,14 +264,9 @@ export class TranscriptLog {
 
   /** What is stored, by whomever. */
   async #read(): Promise<void> {
-    const pieces: Piece[] = [];
-    const events: RunEvent[] = [];
-    for (const { spec } of await readFrom(this.#api, this.#owner, 0)) {
-      const part = await this.#decode(spec);
-      events.push(...part);
-      pieces.push(pieceOf(part, { bytes: spec.bytes, data: spec.data }));
-    }
-    const stored = inOrder(events);
+    let { pieces, stored } = await this.#readChunks();
+    // Events may have moved to a chunk that was read before, by a pod that does not know yet that it lost the run.
+    if (stored.some(({ seq }, index) => seq !== index + 1)) ({ pieces, stored } = await this.#readChunks());
     this.#pieces = pieces;
     this.#spare = undefined;
     this.#agentTexts = agentTexts(stored);
@@ -280,6 +275,17 @@ export class TranscriptLog {
     for (const event of stored) if (!isWhole(event)) this.#perhapsCut.set(event.seq, digest(event));
     this.#resultsCut ||= stored.some(hasCutResult);
     this.#acknowledge(stored);
+  }
+
+  async #readChunks(): Promise<{ pieces: Piece[]; stored: RunEvent[] }> {
+    const pieces: Piece[] = [];
+    const events: RunEvent[] = [];
+    for (const { spec } of await readFrom(this.#api, this.#owner, 0)) {
+      const part = await this.#decode(spec);
+      events.push(...part);
+      pieces.push(pieceOf(part, { bytes: spec.bytes, data: spec.data }));
+    }
+    return { pieces, stored: inOrder(events) };
   }
 
   async #decode(spec: { data: string; sha256: string }): Promise<RunEvent[]> {
