@@ -103,3 +103,8 @@ export function callersOf({ spec: { parent } }: Pick<AgentRun, 'spec'>): readonl
 export function chunkName(run: string, seq: number): string {
   return `${run}.${String(seq).padStart(2, '0')}`;
 }
+
+/** Name of the piece of a published file at this position of its run. */
+export function filePartName(run: string, position: number): string {
+  return `${run}.f${String(position).padStart(2, '0')}`;
+}

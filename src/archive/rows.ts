@@ -65,13 +65,21 @@ export function toRow({ run, workspace, box, agentUid, sessionTitle }: ArchiveEn
 }
 
 /**
- * What belongs to the cluster alone (version, finalizers, conditions) is left behind. Claim, marks and question stay: the
+ * What belongs to the cluster alone (version, finalizers, conditions, files) is left behind. Claim, marks and question stay: the
  * session may be continued.
  */
 function headOf(run: AgentRun, sessionTitle: string | undefined): AgentRun {
   const { name, namespace, uid, creationTimestamp } = run.metadata;
   const { message: _message, input: _input, ...spec } = run.spec;
-  const { output: _output, conditions: _conditions, ...status } = run.status ?? { phase: 'running' };
+  const {
+    output: _output,
+    conditions: _conditions,
+    files: _files,
+    fileCount: _count,
+    ...status
+  } = run.status ?? {
+    phase: 'running' as const,
+  };
   const transcript = status.transcript ?? { state: 'full' as const, chunks: 0, bytes: 0 };
   const { messages: _written, ...stored } = transcript;
   const state = transcript.state === 'expired' ? transcript.state : 'archived';

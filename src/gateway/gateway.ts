@@ -1,5 +1,6 @@
 /** The gateway put together: what calls what. No server, no environment: src/processes/gateway.ts adds them. */
 import type { ArchiveReader } from '../archive/types.js';
+import { ClusterFileStore } from '../files/cluster-file-store.js';
 import type { KubeApi } from '../kube/types.js';
 import type { BodyBudget } from '../net/body-budget.js';
 import type { WebClient } from '../net/web-client.js';
@@ -12,6 +13,7 @@ import { OwnRuns } from '../run/start/own-runs.js';
 import { AbilitiesReader } from './tools/abilities.js';
 import { AgentCalls } from './tools/agent-calls.js';
 import { AwaitAgents } from './tools/await-agents.js';
+import { FileTools } from './tools/file-tools.js';
 import { GatewayTools } from './tools/tools.js';
 import { MemoryTools } from './tools/memory-tools.js';
 import { NoteStore } from './tools/note-store.js';
@@ -107,11 +109,11 @@ export function createGateway(deps: GatewayDeps): Gateway {
       agents: caches.agents,
       abilities,
       ...createAgentCalls(deps, { ...shared, budgets }),
+      files: new FileTools({ files: new ClusterFileStore(api), store }),
       memory: new MemoryTools(notes),
       search,
       skills: new SkillTools({ api, skills: caches.skills }),
-      self: new SelfTools({ api, clock }),
-      servers: new SelfServers({ api, clock }),
+      ...selfTools(deps),
       boxes: inputs,
     }),
     finisher,
@@ -135,6 +137,11 @@ export function createGateway(deps: GatewayDeps): Gateway {
   const watch = new RunWatch({ self, clock, runs, boxes, served, finisher, progress, outage: reviews, log });
   metrics.trackServed(() => served.size);
   return { handler, watch, served };
+}
+
+/** Tools of agents that change themselves. */
+function selfTools({ api, clock }: GatewayDeps) {
+  return { self: new SelfTools({ api, clock }), servers: new SelfServers({ api, clock }) };
 }
 
 /** What working runs do now, for API pods. */

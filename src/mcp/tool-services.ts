@@ -10,6 +10,7 @@ import { exceededBacklog } from '../run/start/backlog-budget.js';
 import type { ApiCaches } from '../services/caches.js';
 import type { KeyedWaiter } from '../kube/keyed-waiter.js';
 import type { OwnRuns } from '../run/start/own-runs.js';
+import { FileLinks } from '../services/files/file-links.js';
 import type { LiveFeeds } from '../services/runs/live-feed.js';
 import type { RunDeps, StartDeps } from '../services/runs/runs.js';
 import type { ScopeDeps } from '../services/scope.js';
@@ -54,7 +55,8 @@ export interface ToolServicesOptions {
 
 export function createToolServices(options: ToolServicesOptions): ToolServices {
   const { caches, api, clock, barrier, keyring, publicUrl, liveRuns } = options;
-  const scope = { caches, api, clock, archive: options.archive };
+  const fileLinks = new FileLinks({ keyring, publicUrl, clock });
+  const scope = { caches, api, clock, fileLinks, archive: options.archive };
   const randomHex = (bytes: number) => randomBytes(bytes).toString('hex');
   const startRun = boundStartRun(options);
   const start: StartDeps = { clock, startRun, backlogExceeded: (agent) => exceededBacklog(liveRuns, agent) };

@@ -1,4 +1,4 @@
-/** The public side of an API pod as one express application: trigger URLs, MCP endpoint, the web application, and JSON 404 for all else. */
+/** The public side of an API pod as one express application: trigger URLs, downloads, MCP endpoint, the web application, and JSON 404 for all else. */
 import express from 'express';
 import type { ErrorRequestHandler, Express, Response } from 'express';
 import type { Logger } from '../observability/logger.js';
@@ -6,6 +6,8 @@ import type { Logger } from '../observability/logger.js';
 export interface ApiAppParts {
   /** Reads the raw URL, so it stands first. */
   webhook: express.RequestHandler;
+  /** Reads the raw URL as well. */
+  downloads: express.RequestHandler;
   mcp: express.RequestHandler;
   /** The web application and what it calls. */
   web: express.RequestHandler;
@@ -13,11 +15,12 @@ export interface ApiAppParts {
 }
 
 /** Clients probe paths like `/.well-known/*` and `/register`: a JSON 404, never HTML and never a redirect. */
-export function createApiApp({ webhook, mcp, web, log }: ApiAppParts): Express {
+export function createApiApp({ webhook, downloads, mcp, web, log }: ApiAppParts): Express {
   const app = express();
   app.disable('x-powered-by');
   app.set('etag', false);
   app.use(webhook);
+  app.use(downloads);
   app.use(mcp);
   app.use(web);
   app.use((_request, response) => sendNotFound(response));

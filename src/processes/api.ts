@@ -1,4 +1,9 @@
 /** The process `boxwright api`: composition only. MCP endpoint and trigger URLs outside, health, metrics and the write barrier inside. */
+import { createDownloadMetrics } from '../downloads/metrics.js';
+import { createDownloadRouter } from '../downloads/router.js';
+import { ClusterFileStore } from '../files/cluster-file-store.js';
+import { fileTokenMatches } from '../services/files/file-links.js';
+import { openFile } from '../services/files/file-reader.js';
 import { createServer } from 'node:http';
 import type { Server } from 'node:http';
 import { Agent as HttpAgent, request } from 'undici';
@@ -16,7 +21,7 @@ import { allowedOrigins } from '../mcp/origins.js';
 import { allowedHosts } from '../mcp/hosts.js';
 import { createMcpRouter } from '../mcp/router.js';
 import { createToolServices } from '../mcp/tool-services.js';
-import { createHttpMetrics } from '../observability/metrics.js';
+import { createHttpMetrics, type HttpMetrics } from '../observability/metrics.js';
 import { closeWithin } from '../observability/probes.js';
 import type { Problem } from '../observability/probes.js';
 import { sleep } from '../runtime/clock.js';
@@ -196,18 +201,14 @@ function listen(server: Server, port: number): Promise<void> {
 
 function createPublicApp(core: Core, followers: Followers) {
   const { config, log, clock, registry, api, archive } = core;
-  const { caches, webhookKeys, keyring, keyUsage, liveRuns, feeds, agentWaiter, runWaiter } = followers;
+  const { caches, webhookKeys, keyring, keyUsage } = followers;
   const http = createHttpMetrics(registry);
   const bodies = new BodyBudget(MAX_BODIES_BYTES);
   const services = createToolServices({
-    caches,
+    ...followers,
     api,
     clock,
     archive,
-    liveRuns,
-    feeds,
-    agentWaiter,
-    runWaiter,
     publicUrl: config.publicUrl,
     keyring: () => keyring.keyring,
     barrier: createWriteBarrier({
@@ -250,6 +251,7 @@ function createPublicApp(core: Core, followers: Followers) {
       http,
       logger: log,
     }),
+    downloads: createDownloads(core, followers, http),
     mcp: createMcpRouter(endpoint),
     web: createAppRouter({ ...endpoint, ...appOf(core, followers), scope: services.scope }),
   });
@@ -266,6 +268,18 @@ function appOf({ config, clock, log }: Core, { keyring, watchers }: Followers) {
     watchers,
     files,
   };
+}
+
+/** Files that runs published. */
+function createDownloads({ api, clock, registry, log }: Core, { caches, keyring }: Followers, http: HttpMetrics) {
+  return createDownloadRouter({
+    opens: (file, token) => fileTokenMatches(keyring.keyring, { file, token, now: clock.now() }),
+    open: (file) => openFile({ caches, api, clock, files: new ClusterFileStore(api) }, file),
+    clock,
+    metrics: createDownloadMetrics(registry),
+    http,
+    log,
+  });
 }
 
 /** From where and by which names the MCP endpoint may be called. */

@@ -20,6 +20,7 @@ import type { ArchiveControllers } from '../controllers/archive/controller.js';
 import { createBudgetController } from '../controllers/budget/controller.js';
 import { BudgetLedger } from '../controllers/budget/ledger.js';
 import { createBoxController } from '../controllers/box/controller.js';
+import { ClusterFileStore } from '../files/cluster-file-store.js';
 import { retentionLimits } from '../controllers/config.js';
 import type { ControllerConfig } from '../controllers/config.js';
 import { createConnectorCatalogController } from '../controllers/connector-catalog/controller.js';
@@ -178,7 +179,7 @@ export function createControllerParts(deps: ControllerPartsDependencies): Contro
     createConnectorCatalogController(common),
     createTemplatePartsController({ api, clock, log }),
     createTotalsController({ ...common, releaseNamespace: namespace }),
-    createRetentionController({ ...common, limits: retentionLimits(config), metrics: metrics.retention, archive }),
+    createRetention(deps, archive),
     ...(archive === undefined ? [] : [archive.part]),
   ];
 }
@@ -199,6 +200,21 @@ function createArchiving({
     workspaceOf: (box, signal) => workspaceOf(api, caches.boxes, box, signal),
   });
   return createArchiveControllers({ api, clock, runs: caches.runs, archiver, store, metrics, log });
+}
+
+/** Retention, which removes files before their run. */
+function createRetention(deps: ControllerPartsDependencies, archive: ArchiveControllers | undefined): ControllerPart {
+  const { api, caches, config, clock, log, metrics } = deps;
+  return createRetentionController({
+    api,
+    caches,
+    clock,
+    log,
+    files: new ClusterFileStore(api),
+    limits: retentionLimits(config),
+    metrics: metrics.retention,
+    archive,
+  });
 }
 
 const GATEWAY_PODS = { 'app.kubernetes.io/name': 'boxwright', 'app.kubernetes.io/component': 'gateway' };

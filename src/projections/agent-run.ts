@@ -7,7 +7,7 @@ import { findCondition, isTrue } from '../api/conditions.js';
 import { acceptedAt, boxOfNamespace, callersOf } from '../api/names.js';
 import { isoTime } from '../api/time.js';
 import { AgentRuns, MAX_INLINE_MESSAGE_BYTES } from '../api/v1alpha1/agent-run.js';
-import type { AgentRun, RunPending, RunPhase, RunUsage } from '../api/v1alpha1/agent-run.js';
+import type { AgentRun, RunFile, RunPending, RunPhase, RunUsage } from '../api/v1alpha1/agent-run.js';
 import type { InformerOptions } from '../kube/types.js';
 import { storedInputBytes } from '../run/message.js';
 import { sessionIdOf, sessionKey, sessionKeyOf } from '../run/session/key.js';
@@ -72,6 +72,8 @@ export interface ApiRun extends Identity {
   claimed: boolean;
   /** What the run asked for at its end. */
   pending: RunPending | undefined;
+  /** What it published; undefined when that is nothing. */
+  files: readonly RunFile[] | undefined;
   /** Stored size of the message, for the backlog budget. */
   inputBytes: number;
   /** How many messages get_session shows of it; undefined while it works, and when only its transcript can tell. */
@@ -106,6 +108,7 @@ export function projectApiRun(run: AgentRun): ApiRun {
     finishedAt: status?.finishedAt,
     claimed: isClaimed(run),
     pending: status?.pending,
+    files: status?.files,
     inputBytes: storedInputBytes(run),
     messages: messageCount(run),
   };

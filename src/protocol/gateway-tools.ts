@@ -9,6 +9,8 @@ import { boundedRecord } from './bounded-parse.js';
 const MAX_NOTE = 2048;
 /** More runs than one run can start. */
 const MAX_AWAITED = 20;
+/** Longest file that publish_file takes, in bytes: as much as the store in the cluster holds. */
+export const MAX_PUBLISHED_BYTES = 1024 * 1024;
 const Slug = z.string().min(1).max(36);
 
 export const GATEWAY_TOOLS = {
@@ -77,6 +79,16 @@ export const GATEWAY_TOOLS = {
     input: z.object({
       query: z.string().min(1).max(400).describe('What to search for.'),
       limit: z.int().min(1).max(20).optional().describe('Most hits; 8 when absent.'),
+    }),
+  },
+  publish_file: {
+    family: 'files',
+    description:
+      'Hands a file of the workspace to the people who read this run: they can download it. At most 1 MiB a file, 16 files and 4 MiB a run. What you change later is published by another call.',
+    input: z.object({
+      path: z.string().min(1).max(4096).describe('File, relative to the workspace.'),
+      name: z.string().min(1).max(200).optional().describe('Name for the download; that of the file when absent.'),
+      description: z.string().max(1000).optional().describe('What it is, in a sentence.'),
     }),
   },
   read_skill: {

@@ -17,6 +17,7 @@
 import { z } from 'zod';
 import { Amount, Name, Text, listOf } from './sizes.js';
 import { boundedRecord } from './bounded-parse.js';
+import { MAX_PUBLISHED_BYTES } from './gateway-tools.js';
 import { McpServer } from './mcp.js';
 
 export const PROTOCOL_VERSION = 1;
@@ -254,6 +255,11 @@ export const ToolRequest = z.object({
   call: z.int().min(1),
   tool: Text,
   input: z.unknown(),
+  /** The file of publish_file, base64. */
+  content: z
+    .base64()
+    .max(Math.ceil(MAX_PUBLISHED_BYTES / 3) * 4)
+    .optional(),
 });
 export type ToolRequest = z.output<typeof ToolRequest>;
 

@@ -136,6 +136,11 @@ export const TOOL_DEFINITIONS = {
       content: z.base64().max(MAX_FRAME_BYTES),
     }),
   },
+  read_bytes: {
+    family: 'files',
+    description: 'Reads bytes of a file.',
+    input: z.object({ path: Path, offset: z.int().min(0).max(1_000_000_000) }),
+  },
   list: {
     family: 'files',
     description:
@@ -224,7 +229,10 @@ export type ToolInput<Name extends ToolName> = z.output<(typeof TOOL_DEFINITIONS
 export const SKILLS_DIR = '.skills';
 
 /** Tools that the runner calls by itself; no model is told of them. */
-export const RUNNER_TOOLS: readonly ToolName[] = ['put_skill_file'];
+export const RUNNER_TOOLS: readonly ToolName[] = ['put_skill_file', 'read_bytes'];
+
+/** Of one answer of `read_bytes`, so that it fits a frame in base64. */
+export const READ_BYTES = 512 * 1024;
 
 /** Names of all tools. */
 export const TOOL_NAMES = Object.keys(TOOL_DEFINITIONS) as [ToolName, ...ToolName[]];

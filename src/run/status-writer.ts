@@ -62,6 +62,8 @@ export const FIELD_OWNERS = {
   'budget.answered': ['budget controller', 'gateway'],
   'budget.returned': ['gateway'],
   transcript: ['gateway', 'retention'],
+  files: ['gateway', 'retention'],
+  fileCount: ['gateway', 'retention'],
   folded: ['roll-up'],
   folding: ['roll-up'],
 } as const satisfies Record<Field, readonly StatusOwner[]>;

@@ -57,6 +57,8 @@ const CLAIMED = {
 } as const;
 const QUEUED = { type: 'queued', reason: 'SessionBusy', message: 'another run works', now: NOW } as const;
 
+const FILE = { name: 'a.txt', mediaType: 'text/plain', bytes: 1, sha256: 'f', part: 0, parts: 1 };
+
 /** One event of each type. */
 const EVENTS: { [T in StatusEvent['type']]: Extract<StatusEvent, { type: T }> } = {
   queued: { ...QUEUED, reason: 'BoxLimit' },
@@ -67,13 +69,14 @@ const EVENTS: { [T in StatusEvent['type']]: Extract<StatusEvent, { type: T }> } 
   progressed: { type: 'progressed', work: WORK },
   awaited: { type: 'awaited' },
   'approval-used': { type: 'approval-used', approvals: { always: ['shell'] } },
+  published: { type: 'published', fencingToken: 1, files: [FILE] },
   'budget-asked': { type: 'budget-asked', work: WORK, wanted: { tokens: 2_000 } },
   'budget-returned': { type: 'budget-returned', work: WORK, granted: { tokens: 200 } },
   'budget-granted': { type: 'budget-granted', budget: { ...BUDGET, granted: { tokens: 2_000 } } },
   cancelling: { type: 'cancelling', now: NOW },
   finished: LOST,
   'usage-closed': { type: 'usage-closed', work: WORK },
-  'transcript-gone': { type: 'transcript-gone', transcript: GONE },
+  'stored-gone': { type: 'stored-gone', transcript: GONE },
   retried: { type: 'retried', by: 'worker-2' },
   'not-archived': { type: 'not-archived', message: 'wait', now: NOW },
 };
@@ -115,13 +118,14 @@ const HEARD: Record<StatusEvent['type'], State[]> = {
   progressed: WORKING,
   awaited: LIVE,
   'approval-used': LIVE,
+  published: WORKING,
   'budget-asked': WORKING,
   'budget-returned': WORKING,
   'budget-granted': WORKING,
   cancelling: ['working'],
   finished: LIVE,
   'usage-closed': ['ended'],
-  'transcript-gone': ['ended', 'settled'],
+  'stored-gone': ['ended', 'settled'],
   retried: ['ended', 'settled'],
   'not-archived': ['ended', 'settled'],
 };
@@ -281,7 +285,7 @@ describe('usage', () => {
 });
 
 test('a transcript that is gone does not come back with the last word', () => {
-  const { status } = after(STATES.ended, EVENTS['transcript-gone'], EVENTS['usage-closed']);
+  const { status } = after(STATES.ended, EVENTS['stored-gone'], EVENTS['usage-closed']);
   expect(status).toMatchObject({ transcript: GONE, usage: usageOf(200), usageFinal: true });
 });
 

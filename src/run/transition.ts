@@ -6,7 +6,15 @@
  */
 import { findCondition, isTrue, setCondition, type ConditionInput } from '../api/conditions.js';
 import { acceptedAt } from '../api/names.js';
-import type { AgentRun, OpenCall, RunApprovals, RunBudget, RunPending, RunUsage } from '../api/v1alpha1/agent-run.js';
+import type {
+  AgentRun,
+  OpenCall,
+  RunApprovals,
+  RunBudget,
+  RunFile,
+  RunPending,
+  RunUsage,
+} from '../api/v1alpha1/agent-run.js';
 import { MAX_STATUS_OUTPUT_BYTES } from '../api/v1alpha1/agent-run.js';
 import type { Condition } from '../api/v1alpha1/common.js';
 import { phaseOf, type FoundOutcome } from './outcome.js';
@@ -50,6 +58,8 @@ export type StatusEvent =
   | { type: 'awaited' }
   /** A person approved one call, and it was made. */
   | { type: 'approval-used'; approvals: RunApprovals }
+  /** It published files, or is about to: all of them. */
+  | { type: 'published'; fencingToken: number; files: readonly RunFile[] }
   /** The gateway wants a larger grant, gives back what was not used; the controller answers. */
   | { type: 'budget-asked'; work: Work; wanted: RunBudget['granted'] }
   | { type: 'budget-returned'; work: Work; granted: RunBudget['granted'] }
@@ -60,8 +70,8 @@ export type StatusEvent =
   | { type: 'finished'; by: 'gateway' | 'run controller'; outcome: FoundOutcome; end?: GatewayEnd; now: string }
   /** The last word on usage, after the end: of the gateway that owns it, or of nobody, when it is lost. */
   | { type: 'usage-closed'; work?: Work }
-  /** The chunks of an ended run are gone from the cluster. */
-  | { type: 'transcript-gone'; transcript: Transcript }
+  /** What an ended run stored is gone from the cluster: its files, and its chunks if it had any. */
+  | { type: 'stored-gone'; transcript?: Transcript | undefined }
   /** Another run takes it further. */
   | { type: 'retried'; by: string }
   /** It was deleted and stays, because the archive does not have it. */
@@ -103,6 +113,8 @@ function beforeItsEnd(run: AgentRun, event: StatusEvent): RunStatus | undefined 
       return withWork(run, event.work);
     case 'awaited':
       return run.status?.awaited === true ? undefined : { ...statusOf(run), awaited: true };
+    case 'published':
+      return published(run, event);
     case 'approval-used':
       return { ...statusOf(run), approvals: event.approvals };
     case 'budget-asked':
@@ -115,7 +127,7 @@ function beforeItsEnd(run: AgentRun, event: StatusEvent): RunStatus | undefined 
     case 'finished':
       return finished(run, event);
     case 'usage-closed':
-    case 'transcript-gone':
+    case 'stored-gone':
     case 'retried':
     case 'not-archived':
       return undefined;
@@ -127,8 +139,8 @@ function afterItsEnd(run: AgentRun, event: StatusEvent): RunStatus | undefined {
   switch (event.type) {
     case 'usage-closed':
       return usageClosed(run, event.work);
-    case 'transcript-gone':
-      return { ...statusOf(run), transcript: event.transcript };
+    case 'stored-gone':
+      return storedGone(run, event);
     case 'retried':
       return { ...statusOf(run), retriedBy: event.by };
     case 'not-archived': {
@@ -224,6 +236,17 @@ function withWaiting(run: AgentRun, waiting: Work['waiting']): RunStatus | undef
   const waited = findCondition(run.status?.conditions, 'Started')?.reason === WAITING.reason;
   if (waiting !== undefined) return withCondition(run, { ...WAITING, message: waiting.message }, waiting.since);
   return waited ? withCondition(run, STARTED, run.status?.claim?.at ?? '') : undefined;
+}
+
+/** Of its owner alone: a former one may still be storing a file. */
+function published(run: AgentRun, { fencingToken, files }: EventOf<'published'>): RunStatus | undefined {
+  if (run.status?.claim?.epoch !== fencingToken) return undefined;
+  return { ...run.status, files: [...files], ...(files.length === 0 ? {} : { fileCount: files.length }) };
+}
+
+function storedGone(run: AgentRun, { transcript }: EventOf<'stored-gone'>): RunStatus {
+  const { files: _files, fileCount: _count, ...status } = statusOf(run);
+  return { ...status, ...(transcript === undefined ? {} : { transcript }) };
 }
 
 /** A return makes earlier grants void, and a wish waits for a new answer. */

@@ -160,7 +160,7 @@ async function work(claim: ClaimAnswer, { deps, reporter, steering, signal }: Wo
     const told = { lacks: [...(claim.lacks ?? []), ...servers.warnings], budgetLeft: surroundings?.budgetLeft };
     const own = [
       ...podTools(claim.agent.tools, { client: deps.tools, offered, egress: surroundings?.egress }),
-      ...gatewayTools(claim.abilities, { ...deps, skillFiles: skillFilesOf(claim, deps) }),
+      ...gatewayTools(claim.abilities, { ...deps, ...fileToolsOf(claim, deps) }),
       // In an order of our own: servers may list theirs in another one each time.
       ...servers.tools.toSorted((a, b) => (a.name < b.name ? -1 : 1)),
     ];
@@ -234,6 +234,12 @@ function cacheKeyOf({ run }: ClaimAnswer): string {
 }
 
 const NO_SERVERS: ConnectedServers = { tools: [], warnings: [], close: () => Promise.resolve() };
+
+/** What tools of the gateway do with files of the workspace, as far as the image of the tools can. */
+function fileToolsOf(claim: ClaimAnswer, deps: ExecuteDeps) {
+  const publishing = offers(deps.offered, 'read_bytes') === true ? deps.tools : undefined;
+  return { skillFiles: skillFilesOf(claim, deps), publishing };
+}
 
 /** Files of skills lie where a tool of the agent can reach them, and where the image can write them. */
 function skillFilesOf({ agent }: ClaimAnswer, { tools, offered }: ExecuteDeps): ToolsClient | undefined {

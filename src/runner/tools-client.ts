@@ -11,6 +11,7 @@ import {
   FETCH_SECONDS,
   FILES_SECONDS,
   FrameDecoder,
+  MAX_FRAME_BYTES,
   SHELL_DEFAULT_SECONDS,
   TOOL_DEFINITIONS,
   ToolsResult,
@@ -60,7 +61,9 @@ export function createToolsClient(options: { socketPath: string; run: string; cl
       if (socket === undefined) return failed('The tools container does not answer; it may be starting again.');
       const result = await exchange(socket, frame, { clock: options.clock, seconds: secondsFor(call), signal });
       const { pictures = [], ...rest } = result;
-      return withPictures(bounded(rest, MAX_MODEL_RESULT_BYTES), picturesIn(pictures));
+      // Bytes of a file are for the runner, and no model is shown them.
+      const maxBytes = call.tool === 'read_bytes' ? MAX_FRAME_BYTES : MAX_MODEL_RESULT_BYTES;
+      return withPictures(bounded(rest, maxBytes), picturesIn(pictures));
     },
   };
 }

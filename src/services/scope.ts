@@ -11,6 +11,7 @@ import type { KubeApi } from '../kube/types.js';
 import type { Clock } from '../runtime/clock.js';
 import { isInstalled } from '../api/installing.js';
 import type { ApiCaches } from './caches.js';
+import type { FileLinks } from './files/file-links.js';
 import { cachedOrLive } from './kube-call.js';
 import type { Caller } from './keys/key-check.js';
 import { UserError } from '../api/user-error.js';
@@ -24,6 +25,8 @@ export interface ScopeDeps {
   caches: ApiCaches;
   api: KubeApi;
   clock: Clock;
+  /** Download URLs of what runs published. */
+  fileLinks: Pick<FileLinks, 'of'>;
   /** Absent when the installation has none. */
   archive?: ArchiveReader | undefined;
 }

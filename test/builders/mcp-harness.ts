@@ -44,6 +44,11 @@ import type { FeedAnswer } from '../../src/protocol/feed.js';
 import type { LiveFeeds, LiveRunRef } from '../../src/services/runs/live-feed.js';
 import { createToolServices } from '../../src/mcp/tool-services.js';
 import type { ToolServices } from '../../src/mcp/tool-services.js';
+import type { DownloadOutcome } from '../../src/downloads/metrics.js';
+import { createDownloadRouter } from '../../src/downloads/router.js';
+import { ClusterFileStore } from '../../src/files/cluster-file-store.js';
+import { fileTokenMatches } from '../../src/services/files/file-links.js';
+import { openFile } from '../../src/services/files/file-reader.js';
 import { createLogger } from '../../src/observability/logger.js';
 import { createHttpMetrics } from '../../src/observability/metrics.js';
 import { createApiApp } from '../../src/processes/api-app.js';
@@ -106,6 +111,8 @@ export class McpHarness {
   readonly bodies = new BodyBudget(9 * 1024 * 1024);
   readonly logLines: string[] = [];
   readonly watchers = new Watchers({ caches: this.caches, clock: this.clock });
+  /** What became of calls of download URLs. */
+  readonly downloads: DownloadOutcome[] = [];
   readonly registry: Registry;
   readonly services: ToolServices;
   readonly app: Express;
@@ -173,6 +180,14 @@ export class McpHarness {
     return createApiApp({
       log,
       webhook: (_request, _response, next) => next(),
+      downloads: createDownloadRouter({
+        opens: (file, token) => fileTokenMatches(KEYRING, { file, token, now: clock.now() }),
+        open: (file) => openFile({ caches, api, clock, files: new ClusterFileStore(api) }, file),
+        clock,
+        metrics: { called: (outcome) => this.downloads.push(outcome) },
+        http,
+        log,
+      }),
       mcp: createMcpRouter({ ...endpoint, isOriginAllowed: allowedOrigins(PUBLIC_URL, []) }),
       web: createAppRouter({
         ...endpoint,

@@ -133,7 +133,7 @@ describe('get_session', () => {
     const { payload } = await get({ sessionId: 's-greeter-1' });
     expect(payload).toEqual({
       sessionId: 's-greeter-1', title: 'question of greeter-1', runCount: 2, pending: null,
-      createdAt: at(1), updatedAt: at(2, 30),
+      createdAt: at(1), updatedAt: at(2, 30), files: [],
       messages: [
         { runId: 'greeter-1', role: 'user', text: 'question of greeter-1', truncated: false, at: at(1) },
         { runId: 'greeter-1', role: 'agent', text: 'I look.', truncated: false, at: at(1, 2) },

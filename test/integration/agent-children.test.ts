@@ -64,6 +64,7 @@ beforeAll(async () => {
     api: server.api,
     clock: systemClock,
     barrier,
+    fileLinks: { of: () => [] },
     randomHex: (bytes) => randomBytes(bytes).toString('hex'),
   };
 });

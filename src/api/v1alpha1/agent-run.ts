@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { AGE_COLUMN, defineResource, dnsLabelName, immutableSpecField } from '../define-resource.js';
 import type { Resource } from '../meta.js';
 import { MAX_RETRIES } from './agent.js';
+import { MAX_FILE_BYTES, MAX_FILE_PART_BYTES, MAX_FILE_PARTS } from './agent-run-file-part.js';
 import { Conditions, FoldedTotals, Folding, Provider, Timestamp } from './common.js';
 
 /** The spec's run states (spec 3). A queued run is `running` with reason in the condition Queued. */
@@ -266,6 +267,32 @@ export const RunBudget = z
   .describe('What the budgets of agent, Box and Workspace leave to the run.');
 export type RunBudget = z.output<typeof RunBudget>;
 
+/** Files that a run may publish, and the longest name of one, in bytes. */
+export const MAX_RUN_FILES = 16;
+export const MAX_FILE_NAME_BYTES = 200;
+export const MAX_FILE_DESCRIPTION_BYTES = 1024;
+
+export const RunFile = z
+  .object({
+    name: z.string().max(MAX_FILE_NAME_BYTES).describe('Name of the file, without a path.'),
+    mediaType: z.string().max(128).describe('Media type, told from the name.'),
+    bytes: z.int().min(0).max(MAX_FILE_BYTES).describe('Size of the content in bytes.'),
+    sha256: z.string().max(64).describe('SHA-256 of the content in hex.'),
+    description: z.string().max(MAX_FILE_DESCRIPTION_BYTES).optional().describe('What the agent says it is.'),
+    part: z
+      .int()
+      .min(0)
+      .max(MAX_FILE_PARTS - 1)
+      .describe('Position of its first AgentRunFilePart.'),
+    parts: z
+      .int()
+      .min(1)
+      .max(MAX_FILE_BYTES / MAX_FILE_PART_BYTES)
+      .describe('Number of AgentRunFileParts that hold it.'),
+  })
+  .describe('A file that the run published.');
+export type RunFile = z.output<typeof RunFile>;
+
 export const AgentRunStatus = z.object({
   phase: z.enum(RUN_PHASES).describe('running, done, error or cancelled: derived from the conditions (spec 2).'),
   reason: z.string().max(64).optional().describe('Why the run is where it is; docs/reasons.md lists every value.'),
@@ -314,6 +341,14 @@ export const AgentRunStatus = z.object({
     .max(MAX_RUN_WARNINGS)
     .optional()
     .describe('What was not as it should be, beside the outcome: what was left out, cut or dropped.'),
+  files: z
+    .array(RunFile)
+    .max(MAX_RUN_FILES)
+    .optional()
+    .describe(
+      'What the run published, the latest last; present, and perhaps empty, from before the first piece is stored.',
+    ),
+  fileCount: z.int().min(0).max(MAX_RUN_FILES).optional().describe('Number of published files, for kubectl.'),
   pending: RunPending.optional(),
   atRest: z
     .boolean()
@@ -396,6 +431,13 @@ export const AgentRuns = defineResource({
       priority: 1,
     },
     { name: 'Model', jsonPath: '.status.model', type: 'string', description: 'Model that the run uses.', priority: 1 },
+    {
+      name: 'Files',
+      jsonPath: '.status.fileCount',
+      type: 'integer',
+      description: 'Files that the run published.',
+      priority: 1,
+    },
     {
       name: 'Job',
       jsonPath: '.metadata.name',

@@ -3,6 +3,7 @@ import type { ResourceDefinition } from '../define-resource.js';
 import { AgentEvals } from './agent-eval.js';
 import { AgentMemories } from './agent-memory.js';
 import { AgentRunChunks } from './agent-run-chunk.js';
+import { AgentRunFileParts } from './agent-run-file-part.js';
 import { AgentRuns } from './agent-run.js';
 import { AgentSchedules } from './agent-schedule.js';
 import { AgentSkills } from './agent-skill.js';
@@ -29,4 +30,5 @@ export const ALL_KINDS: readonly ResourceDefinition[] = [
   AgentEvals,
   AgentRuns,
   AgentRunChunks,
+  AgentRunFileParts,
 ] as readonly ResourceDefinition[];

@@ -1,5 +1,6 @@
 import { API_VERSION } from '../../api/define-resource.js';
-import { chunkName } from '../../api/names.js';
+import { chunkName, filePartName } from '../../api/names.js';
+import { ClusterFileStore, digestOfFile } from '../../files/cluster-file-store.js';
 import { AgentRunChunks } from '../../api/v1alpha1/agent-run-chunk.js';
 import type { StoredChunk } from '../../transcript/chunk-store.js';
 import { AgentRuns } from '../../api/v1alpha1/agent-run.js';
@@ -30,6 +31,7 @@ function setUp(archive?: TranscriptArchive) {
     log,
     caches,
     archive,
+    files: new ClusterFileStore(api),
     limits: {
       runsPerAgent: 1,
       minAgeMs: 24 * HOUR,
@@ -99,6 +101,53 @@ describe('retention', () => {
     });
     expect(acted).toEqual(['remove age']);
     expect(api.reads.map(({ verb, resource }) => `${verb} ${resource}`)).toEqual(Array(2).fill('get agentrunchunks'));
+  });
+
+  it('removes files before their run, also what no list names, and asks for none of a run that has none', async () => {
+    const { clock, api, pass, writes } = setUp();
+    const run = finished(clock, 'old', 721);
+    // Its gateway pod was lost between the mark and the list.
+    const seeded = api.seed(AgentRuns, { ...run, status: { ...run.status, phase: 'error', files: [] } });
+    const owner = { namespace: NAMESPACE, name: 'old', uid: seeded.metadata.uid ?? '' };
+    await new ClusterFileStore(api).put(owner, Buffer.from('report'), 0);
+    api.seed(AgentRuns, finished(clock, 'other', 722));
+    api.clearRecords();
+    await pass();
+    expect(writes().filter((write) => !write.includes('chunks'))).toEqual([
+      'delete agentruns other',
+      `delete agentrunfileparts ${filePartName('old', 0)}`,
+      'delete agentruns old',
+    ]);
+    expect(api.reads.map(({ key }) => key).filter((key) => key.includes('.f'))).toEqual([
+      `${NAMESPACE}/old.f00`,
+      `${NAMESPACE}/old.f01`,
+    ]);
+  });
+
+  it('counts files as stored bytes, removes them with the transcript, and does so again after a crash', async () => {
+    const { clock, api, pass, writes } = setUp();
+    const content = Buffer.alloc(900, 1);
+    const file = { name: 'a', mediaType: 'b', bytes: 900, sha256: digestOfFile(content), part: 0, parts: 1 };
+    const run = finished(clock, 'big', 2);
+    const { transcript: _none, ...status } = run.status ?? { phase: 'done' as const };
+    const seeded = api.seed(AgentRuns, { ...run, status: { ...status, files: [file], fileCount: 1 } });
+    await new ClusterFileStore(api).put(
+      { namespace: NAMESPACE, name: 'big', uid: seeded.metadata.uid ?? '' },
+      content,
+      0,
+    );
+    api.clearRecords();
+    writes();
+    api.failNext({ verb: 'patch', resource: 'agentruns/status', error: apiError(500, 'InternalError') });
+    await expect(pass()).rejects.toMatchObject({ status: 500 });
+    await pass();
+    expect(writes()).toEqual([
+      `delete agentrunfileparts ${filePartName('big', 0)}`,
+      'patch agentruns/status big',
+      'patch agentruns/status big',
+    ]);
+    expect(api.peek(AgentRuns, `${NAMESPACE}/big`)?.status).not.toHaveProperty('files');
+    expect(api.peek(AgentRuns, `${NAMESPACE}/big`)?.status).not.toHaveProperty('fileCount');
   });
 
   it('leaves the chunks of a new run of the same name alone, also of one that was made this moment', async () => {

@@ -5,6 +5,7 @@
  */
 import { isTerminal } from '../../run/status.js';
 import { isBadRequest, isForbidden, isInvalid } from '../../kube/errors.js';
+import type { FileStore } from '../../files/file-store.js';
 import type { Cache, KubeApi } from '../../kube/types.js';
 import type { Logger } from '../../observability/logger.js';
 import type { Clock } from '../../runtime/clock.js';
@@ -28,6 +29,7 @@ export interface RetentionDependencies {
   caches: { runs: Cache<ControllerRun>; jobs: Pick<Cache<ControllerJob>, 'get'> };
   limits: RetentionLimits;
   metrics: RetentionMetrics;
+  files: Pick<FileStore, 'remove'>;
   /** Absent when the installation has none. */
   archive?: TranscriptArchive | undefined;
 }
@@ -70,7 +72,8 @@ class Retention {
   #notBefore = 0;
 
   constructor(private readonly deps: RetentionDependencies) {
-    this.#remover = new Remover({ api: deps.api, jobs: deps.caches.jobs, log: deps.log, archive: deps.archive });
+    const { api, log, files, archive } = deps;
+    this.#remover = new Remover({ api, jobs: deps.caches.jobs, log, files, archive });
   }
 
   watch(poke: () => void): () => void {

@@ -14,6 +14,7 @@ import type { Cache, KubeApi, ObjectRef } from '../../kube/types.js';
 import type { Logger } from '../../observability/logger.js';
 import { refOf } from '../common/finalizer.js';
 import { RunStatusWriter } from '../../run/status-writer.js';
+import type { FileStore } from '../../files/file-store.js';
 import { chunksOf } from './stored.js';
 import type { ControllerRun } from '../../projections/agent-run.js';
 import type { ControllerJob } from '../../projections/job.js';
@@ -28,6 +29,7 @@ export interface RemoverDependencies {
   api: Pick<KubeApi, 'get' | 'patch' | 'delete'>;
   jobs: Pick<Cache<ControllerJob>, 'get'>;
   log: Pick<Logger, 'warn'>;
+  files: Pick<FileStore, 'remove'>;
   /** Absent when the installation has none. */
   archive?: TranscriptArchive | undefined;
 }
@@ -43,6 +45,7 @@ export class Remover {
   async remove(run: ControllerRun, signal: AbortSignal): Promise<void> {
     await this.deps.archive?.storeNow(run, signal);
     await this.#deleteChunks(run, signal);
+    await this.#deleteFiles(run, signal);
     await this.#deleteJob(run, signal);
     const { uid } = run.metadata;
     const only = uid === undefined ? {} : { uid };
@@ -50,10 +53,11 @@ export class Remover {
     await ignoreGone(this.deps.api.delete(AgentRuns, refOf(run.metadata), options));
   }
 
-  /** Removes input and transcript of a run that stays. After a crash the next pass starts over. */
+  /** Removes input, transcript and files of a run that stays. After a crash the next pass starts over. */
   async expire(run: ControllerRun, signal: AbortSignal): Promise<void> {
     const archived = await this.deps.archive?.storeNow(run, signal);
     await this.#deleteChunks(run, signal);
+    await this.#deleteFiles(run, signal);
     const ref = refOf(run.metadata);
     let { metadata } = run;
     try {
@@ -61,13 +65,9 @@ export class Remover {
         const body = { metadata: { resourceVersion: metadata.resourceVersion }, spec: { input: { data: null } } };
         ({ metadata } = await this.deps.api.patch(AgentRuns, ref, body, { type: 'merge', signal }));
       }
-      const transcript = run.status?.transcript;
-      if (transcript === undefined || chunksOf(run) === 0) return;
-      const state: 'archived' | 'expired' = archived === 'stored' ? 'archived' : 'expired';
-      // Messages in the archive still count.
-      const messages = archived === 'stored' ? transcript.messages : 0;
-      const gone = { ...transcript, state, chunks: 0, bytes: 0, storedBytes: 0, messages };
-      await this.#status.apply({ ...run, metadata }, { type: 'transcript-gone', transcript: gone }, signal);
+      const transcript = transcriptWithout(run, archived);
+      if (transcript === undefined && run.status?.files === undefined) return;
+      await this.#status.apply({ ...run, metadata }, { type: 'stored-gone', transcript }, signal);
     } catch (error) {
       // The run was changed or removed meanwhile: the next pass takes it as it is then.
       if (!isConflict(error) && !isNotFound(error)) throw error;
@@ -91,12 +91,28 @@ export class Remover {
     await ignoreGone(this.deps.api.delete(AgentRunChunks, ref, { uid, signal }));
   }
 
+  /** A run has files, or began to store some, only where its status says so. */
+  async #deleteFiles({ metadata, status }: ControllerRun, signal: AbortSignal): Promise<void> {
+    const { namespace = '', name, uid = '' } = metadata;
+    if (status?.files !== undefined) await this.deps.files.remove({ namespace, name, uid }, signal);
+  }
+
   async #deleteJob(run: ControllerRun, signal: AbortSignal): Promise<void> {
     const job = this.deps.jobs.get(objectKey(run.metadata));
     if (job === undefined || job.deleting || job.ownerUid !== run.metadata.uid) return;
     const options = { uid: job.uid, propagationPolicy: 'Background', signal } as const;
     await ignoreGone(this.deps.api.delete(Jobs, { namespace: job.namespace, name: job.name }, options));
   }
+}
+
+/** What the status says when the chunks are gone; undefined for a run that has none. */
+function transcriptWithout(run: ControllerRun, archived: 'stored' | 'needless' | undefined) {
+  const transcript = run.status?.transcript;
+  if (transcript === undefined || chunksOf(run) === 0) return undefined;
+  const state: 'archived' | 'expired' = archived === 'stored' ? 'archived' : 'expired';
+  // Messages in the archive still count.
+  const messages = archived === 'stored' ? transcript.messages : 0;
+  return { ...transcript, state, chunks: 0, bytes: 0, storedBytes: 0, messages };
 }
 
 /** The object is gone, or has been replaced: nothing is left to do. */

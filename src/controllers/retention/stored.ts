@@ -18,13 +18,19 @@ export function chunksOf(run: ControllerRun): number {
   return state === 'full' || state === 'truncated' ? chunks : 0;
 }
 
-/** Bytes of the stored input and of the chunks, as the API server keeps them. */
+/** Bytes of the files in base64; the same content is stored once. */
+function fileBytesOf(run: ControllerRun): number {
+  const sizes = new Map((run.status?.files ?? []).map(({ sha256, bytes }) => [sha256, Math.ceil(bytes / 3) * 4]));
+  return [...sizes.values()].reduce((sum, bytes) => sum + bytes, 0);
+}
+
+/** Bytes of the stored input, the chunks and the files, as the API server keeps them. */
 export function storedBytesOf(run: ControllerRun): number {
   const chunks = chunksOf(run);
   const { storedBytes, bytes = 0 } = run.status?.transcript ?? {};
   // Without a stored size assume the worst: base64 of content that did not compress.
   const ofChunks = storedBytes ?? Math.min(Math.ceil((bytes * 4) / 3), chunks * MAX_CHUNK_STORED_BYTES);
-  return (run.inputDataBytes ?? 0) + (chunks === 0 ? 0 : ofChunks);
+  return (run.inputDataBytes ?? 0) + (chunks === 0 ? 0 : ofChunks) + fileBytesOf(run);
 }
 
 /**

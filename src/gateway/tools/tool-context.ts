@@ -16,6 +16,8 @@ export interface ToolContext {
   box: GatewayBox;
   /** Number of the call in its run: with the run's UID it names what the call makes, so that a repeated one makes nothing new. */
   call: number;
+  /** What the runner sent besides the input, base64. */
+  content?: string | undefined;
 }
 
 /** The call is not possible; the message is for the model: what is wrong and what it can do. */

@@ -26,6 +26,7 @@ import { isAllowed, needsPerson } from './allowed-calls.js';
 import type { AgentCalls } from './agent-calls.js';
 import type { AwaitAgents } from './await-agents.js';
 import type { AbilitiesReader } from './abilities.js';
+import type { FileTools } from './file-tools.js';
 import type { MemoryTools } from './memory-tools.js';
 import type { SelfServers } from './self-servers.js';
 import type { SelfTools } from './self-tools.js';
@@ -42,6 +43,7 @@ export interface AgentToolsOptions {
   abilities: Pick<AbilitiesReader, 'toolsOf'>;
   calls: AgentCalls;
   awaits: AwaitAgents;
+  files: FileTools;
   memory: MemoryTools;
   skills: SkillTools;
   search: Pick<WebSearch, 'search'>;
@@ -85,7 +87,7 @@ export class GatewayTools {
 
   constructor(options: AgentToolsOptions) {
     this.#options = options;
-    const { calls, awaits, memory, skills, search, self, servers } = options;
+    const { calls, awaits, files, memory, skills, search, self, servers } = options;
     this.#tools = {
       memory_search: (input, context) => memory.search(input, context),
       memory_save: (input, context) => memory.save(input, context),
@@ -94,6 +96,7 @@ export class GatewayTools {
       call_agent: (input, context) => calls.call(input, context),
       await_agents: (input, context) => awaits.call(input, context),
       web_search: (input, context) => search.search(input, context),
+      publish_file: (input, context) => files.publish(input, context),
       read_skill: (input, context) => skills.read(input, context),
       edit_soul: (input, context) => self.editSoul(input, context),
       install_skill: (input, context) => self.installSkill(input, context),
@@ -136,7 +139,7 @@ export class GatewayTools {
     if (!input.success) {
       return refusal(`the input does not fit the tool ${tool}: ${describeIssues(input.error)}`);
     }
-    const context = { namespace, run, served, agent, box, call: request.call };
+    const context = { namespace, run, served, agent, box, call: request.call, content: request.content };
     const asked = { run, agent, box, tool: { name: tool, family: GATEWAY_TOOLS[tool].family } };
     if (!(await isAllowed(this.#options.store, { ...asked, input: request.input, call: request.call }))) {
       return refusal(needsPerson(tool));

@@ -8,7 +8,7 @@ import { failed } from '../results.js';
 import type { Browser } from './browser/browser.js';
 import { click, navigate, screenshot, snapshot, type } from './browser/browser-tools.js';
 import { editFile } from './edit.js';
-import { listDirectory, writeSkillFile, writeTextFile } from './files.js';
+import { listDirectory, readBytes, writeSkillFile, writeTextFile } from './files.js';
 import { globFiles } from './glob.js';
 import { grepFiles } from './grep.js';
 import { readTextOrPicture } from './picture-file.js';
@@ -58,6 +58,7 @@ const TOOLS: Tools = {
   read: readTextOrPicture,
   write: ok(writeTextFile),
   put_skill_file: ok(writeSkillFile),
+  read_bytes: ok(readBytes),
   edit: ok(editFile),
   list: ok(listDirectory),
   grep: ok(grepFiles),

@@ -4,7 +4,7 @@ import type { Stats } from 'node:fs';
 import { chmod, lstat, mkdir, open, opendir, stat } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { SKILLS_DIR } from '../../protocol/tools-socket.js';
+import { READ_BYTES, SKILLS_DIR } from '../../protocol/tools-socket.js';
 import type { ToolInput } from '../../protocol/tools-socket.js';
 import { cutMiddle, decodeWhole } from '../../runtime/text.js';
 import type { ToolContext } from './executor.js';
@@ -134,6 +134,27 @@ export async function writeSkillFile(
   await overwrite(real, bytes);
   if (bytes.subarray(0, 2).toString() === '#!') await chmod(real, 0o755);
   return { text: `Wrote ${path}.` };
+}
+
+/** A piece of a file as it is, in base64, and the size of all of it. */
+export async function readBytes(
+  { path, offset }: ToolInput<'read_bytes'>,
+  context: Pick<ToolContext, 'workspace'>,
+): Promise<{ content: string; bytes: number }> {
+  const handle = await openRegular(await resolveInWorkspace(context.workspace, path), constants.O_RDONLY);
+  try {
+    const { size } = await handle.stat();
+    const buffer = Buffer.alloc(Math.max(0, Math.min(READ_BYTES, size - offset)));
+    let length = 0;
+    while (length < buffer.length) {
+      const { bytesRead } = await handle.read(buffer, length, buffer.length - length, offset + length);
+      if (bytesRead === 0) break;
+      length += bytesRead;
+    }
+    return { content: buffer.toString('base64', 0, length), bytes: size };
+  } finally {
+    await handle.close();
+  }
 }
 
 /** Puts a text in the place of what a file holds. */

@@ -180,6 +180,7 @@ export async function getRun(deps: RunDeps, caller: Caller, id: string, options:
     cacheReadTokens: run.status?.usage?.cacheReadTokens ?? 0,
     cacheWriteTokens: run.status?.usage?.cacheWriteTokens ?? 0,
     transcript: details.transcript,
+    files: deps.fileLinks.of({ box: agent.box, run: run.metadata.name }, run.status?.files),
     reason: projected.reason ?? null,
     ...(run.spec.retryOf === undefined ? {} : { retryOf: run.spec.retryOf.name }),
     ...(run.status?.retriedBy === undefined ? {} : { retriedBy: run.status.retriedBy }),

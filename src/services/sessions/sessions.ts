@@ -184,10 +184,21 @@ export async function getSession(deps: ScopeDeps, caller: Caller, id: string, qu
   return {
     ...record(query.sessionId, runs),
     messages,
+    files: filesOf(deps, agent, runs),
     ...(warnings.length === 0 ? {} : { warnings }),
     nextOffset: more ? query.offset + query.limit : null,
     ...(incomplete ? { note: ARCHIVE_AWAY_NOTE } : {}),
   };
+}
+
+/** Most files that a session shows, the newest. */
+const MAX_SESSION_FILES = 100;
+
+/** What the runs of the session published, oldest first. */
+function filesOf({ fileLinks }: Pick<ScopeDeps, 'fileLinks'>, { box }: ApiAgent, runs: readonly ApiRun[]) {
+  return runs
+    .flatMap(({ name, files }) => fileLinks.of({ box, run: name }, files).map((file) => ({ runId: name, ...file })))
+    .slice(-MAX_SESSION_FILES);
 }
 
 /** The runs of a session in the cluster and in the archive, oldest first. */

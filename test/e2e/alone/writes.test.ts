@@ -73,7 +73,7 @@ async function requestCounts(): Promise<Map<string, number>> {
     const resource = label('resource');
     const verb = label('verb');
     if (
-      !['agentruns', 'agentrunchunks', 'jobs'].includes(resource) ||
+      !['agentruns', 'agentrunchunks', 'agentrunfileparts', 'jobs'].includes(resource) ||
       !['POST', 'PUT', 'PATCH', 'APPLY', 'DELETE'].includes(verb)
     )
       continue;
