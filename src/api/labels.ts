@@ -35,6 +35,8 @@ export const ANNOTATION_ADOPT = 'boxwright.dev/adopt';
  * would say what came of the run.
  */
 export const ANNOTATION_STARTED_UID = 'boxwright.dev/started-uid';
+/** On the Secrets boxwright-gateway-tls and boxwright-ca: with any value the certificate in it is changed at once. */
+export const ANNOTATION_ROTATE = 'boxwright.dev/rotate';
 /** On a Job: the latest run of the same session, whose transcript continues in this one. */
 export const ANNOTATION_PREVIOUS_RUN = 'boxwright.dev/previous-run';
 

@@ -13,6 +13,7 @@ import { Workspaces } from '../api/v1alpha1/workspace.js';
 import { createRunMetrics } from '../controllers/agent-run/metrics.js';
 import { createScheduleMetrics } from '../controllers/agent-schedule/metrics.js';
 import { ControllerConfig } from '../controllers/config.js';
+import { createInstallationMetrics } from '../controllers/installation/metrics.js';
 import { createRetentionMetrics } from '../controllers/retention/metrics.js';
 import type { InformerFactory, InformerOptions } from '../kube/types.js';
 import { createBacklogMetrics } from '../run/start/backlog-metrics.js';
@@ -47,7 +48,7 @@ function setUp() {
   const registry = new Registry();
   const parts = createControllerParts({
     api,
-    caches: createControllerCaches(open),
+    caches: createControllerCaches(open, 'rel'),
     config: ControllerConfig.parse({
       releaseNamespace: 'rel',
       podName: 'controller-0',
@@ -58,6 +59,7 @@ function setUp() {
     log: recordingLog().log,
     events: { record: () => undefined },
     metrics: {
+      installation: createInstallationMetrics(registry),
       runs: createRunMetrics(registry),
       retention: createRetentionMetrics(registry),
       schedules: createScheduleMetrics(registry),

@@ -25,7 +25,10 @@ import { retentionLimits } from '../controllers/config.js';
 import type { ControllerConfig } from '../controllers/config.js';
 import { createConnectorCatalogController } from '../controllers/connector-catalog/controller.js';
 import { createEventController } from '../controllers/events/controller.js';
-import { createInstallationController } from '../controllers/installation/controller.js';
+import type { InstallationMetrics } from '../controllers/installation/metrics.js';
+import { CA_SECRET, GATEWAY_TLS_SECRET } from '../controllers/installation/secrets.js';
+import { installationSecretInformer } from '../projections/installation-secret.js';
+import { createInstallationController, type Installation } from '../controllers/installation/controller.js';
 import { createJobSettings } from '../controllers/job-settings.js';
 import { createProbeSettings } from '../controllers/probe-settings.js';
 import { createRetentionController } from '../controllers/retention/controller.js';
@@ -74,13 +77,15 @@ import { controllerRunInformer } from '../projections/agent-run.js';
 export type ControllerCaches = ReturnType<typeof createControllerCaches>;
 
 /** One informer per kind, whoever reads it. */
-export function createControllerCaches(open: InformerFactory) {
+export function createControllerCaches(open: InformerFactory, releaseNamespace: string) {
   return {
     workspaces: open(controllerWorkspaceInformer),
     boxes: open(controllerBoxInformer),
     agents: open(controllerAgentInformer),
     triggers: open(controllerTriggerInformer),
     webhookKeys: open(controllerWebhookKeysInformer),
+    certificates: open(installationSecretInformer(releaseNamespace, GATEWAY_TLS_SECRET)),
+    authority: open(installationSecretInformer(releaseNamespace, CA_SECRET)),
     schedules: open(controllerScheduleInformer),
     evals: open(controllerEvalInformer),
     skills: open(controllerSkillInformer),
@@ -112,7 +117,13 @@ export interface ControllerPartsDependencies {
   log: Logger;
   /** Takes what people are to see in `kubectl describe`. */
   events: EventSink;
-  metrics: { runs: RunMetrics; retention: RetentionMetrics; schedules: ScheduleMetrics; backlog: BacklogMetrics };
+  metrics: {
+    installation: InstallationMetrics;
+    runs: RunMetrics;
+    retention: RetentionMetrics;
+    schedules: ScheduleMetrics;
+    backlog: BacklogMetrics;
+  };
   /** Absent when the installation has none. */
   archive?: ArchiveAccess | undefined;
 }
@@ -127,7 +138,7 @@ export function createControllerParts(deps: ControllerPartsDependencies): Contro
   const { api, caches, config, clock, log, metrics } = deps;
   const common = { api, caches, clock, log };
   const namespace = config.releaseNamespace;
-  const installation = createInstallationController({ ...common, namespace, gatewayService: config.gatewayService });
+  const installation = installationOf(deps);
   const rollUp = new RollUp(api, (box, signal) => workspaceOf(api, caches.boxes, box, signal), log);
   const archive = createArchiving(deps);
   const shownRuns = countLiveRuns(countableRuns(caches.runs), config.retentionMaxFinished);
@@ -230,4 +241,10 @@ async function workspaceOf(
   if (known !== undefined) return known.spec.workspace;
   const live = await orUndefined(api.get(Boxes, { name }, { signal }));
   return live?.spec.workspace;
+}
+
+function installationOf({ api, caches, clock, log, config, metrics }: ControllerPartsDependencies): Installation {
+  const { releaseNamespace: namespace, gatewayService } = config;
+  const options = { api, caches, clock, log, namespace, gatewayService };
+  return createInstallationController({ ...options, metrics: metrics.installation });
 }

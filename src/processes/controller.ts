@@ -5,6 +5,7 @@
 import { PostgresArchive } from '../archive/postgres-archive.js';
 import { loadConfig } from '../config/env.js';
 import { ControllerConfig } from '../controllers/config.js';
+import { createInstallationMetrics } from '../controllers/installation/metrics.js';
 import { createRunMetrics } from '../controllers/agent-run/metrics.js';
 import { createScheduleMetrics } from '../controllers/agent-schedule/metrics.js';
 import { createRetentionMetrics } from '../controllers/retention/metrics.js';
@@ -59,13 +60,14 @@ export function createControllerProcess(deps: ControllerProcessDeps): Controller
     const { informer, replay } = replayable(deps.informer(options));
     replays.push(replay);
     return informer;
-  });
+  }, config.releaseNamespace);
   const metrics = createControllerMetrics(registry);
   const partMetrics = {
     runs: createRunMetrics(registry),
     retention: createRetentionMetrics(registry),
     schedules: createScheduleMetrics(registry),
     backlog: createBacklogMetrics(registry),
+    installation: createInstallationMetrics(registry),
   };
   const api = leaderOnlyWrites(deps.api, () => elector.isLeading());
   const events = new EventRecorder({

@@ -49,13 +49,14 @@ export async function startBaseControllers(server: TestApiServer): Promise<Runni
     started.push(informer);
     return informer;
   };
-  const caches = createControllerCaches(open);
+  const caches = createControllerCaches(open, RELEASE_NAMESPACE);
   const api = recordWrites(server.api, writes);
   const common = { api, clock: systemClock, log, caches };
   const installation = createInstallationController({
     ...common,
     namespace: RELEASE_NAMESPACE,
     gatewayService: 'boxwright-gateway',
+    metrics: { expires: () => undefined },
   });
   const parts: ControllerPart[] = [
     installation,

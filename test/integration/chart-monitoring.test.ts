@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { Registry } from 'prom-client';
 import { createRunMetrics } from '../../src/controllers/agent-run/metrics.js';
 import { createScheduleMetrics } from '../../src/controllers/agent-schedule/metrics.js';
+import { createInstallationMetrics } from '../../src/controllers/installation/metrics.js';
 import { createRetentionMetrics } from '../../src/controllers/retention/metrics.js';
 import { createGatewayMetrics } from '../../src/gateway/metrics.js';
 import { createFeedMetrics } from '../../src/processes/gateway-feeds.js';
@@ -57,6 +58,7 @@ function exported(): Promise<{ name: string; labels: string[] }[]> {
   createArchiveMetrics(registry);
   createWebhookMetrics(registry);
   createRunMetrics(registry);
+  createInstallationMetrics(registry);
   createRetentionMetrics(registry);
   createScheduleMetrics(registry);
   createToolMetrics(registry);
@@ -121,6 +123,7 @@ describe('monitoring of the chart', () => {
       'BoxwrightWatchSilent',
       'BoxwrightArchiveDown',
       'BoxwrightArchiveBehind',
+      'BoxwrightCertificateExpiring',
     ]);
     for (const { alert, expr, labels, annotations, for: bound } of all) {
       expect(alert).toMatch(/^Boxwright[A-Z][A-Za-z]+$/);

@@ -156,7 +156,7 @@ function watched(process: string): ResourceType[] {
     return {};
   }) as unknown as InformerFactory;
   if (process === 'gateway') createGatewayCaches(open, { releaseNamespace: 'x', gatewaySelector: 'y' });
-  else if (process === 'controller') createControllerCaches(open);
+  else if (process === 'controller') createControllerCaches(open, 'x');
   else {
     createApiCaches(open);
     types.push(peerPodInformer('x', API_PODS).type, apiWebhookKeysInformer.type);

@@ -145,6 +145,11 @@ function parse(text: string | undefined): x509.X509Certificate | undefined {
   }
 }
 
+/** When a certificate ends, in milliseconds since the epoch. */
+export function certificateEnd(cert: string): number {
+  return validity(cert).notAfter;
+}
+
 function validity(cert: string): { notBefore: number; notAfter: number } {
   const { notBefore, notAfter } = new x509.X509Certificate(cert);
   return { notBefore: notBefore.getTime(), notAfter: notAfter.getTime() };

@@ -1,27 +1,32 @@
 /**
  * What the installation itself needs, created at the first start and checked every hour: the keyring of trigger URLs,
- * our CA and the gateway's certificate. Three Secrets, read by name; no other Secret is touched here.
+ * our CA and the gateway's certificate. Three Secrets, read by name; no other Secret is touched here. A watch tells when one of
+ * the certificates changes or goes.
  */
 import { randomBytes } from 'node:crypto';
+import { ANNOTATION_ROTATE } from '../../api/labels.js';
 import { KEYRING_ENTRY, KEYRING_SECRET, parseKeyring } from '../../api/keyring.js';
 import type { Keyring } from '../../api/keyring.js';
 import { Secrets } from '../../kube/core-types.js';
 import type { Secret } from '../../kube/core-types.js';
 import { orUndefined } from '../../kube/errors.js';
-import type { KubeApi } from '../../kube/types.js';
+import type { Cache, KubeApi } from '../../kube/types.js';
 import type { Logger } from '../../observability/logger.js';
 import type { Clock } from '../../runtime/clock.js';
 import type { ReconcileResult } from '../../runtime/controller.js';
+import { all } from '../common/controller-part.js';
 import type { ControllerPart } from '../common/controller-part.js';
 import {
   advanceAuthority,
   bundleOf,
+  certificateEnd,
   createCa,
   decideAuthority,
   issueServerCertificate,
   needsServerCertificate,
 } from './certificates.js';
 import type { Authority } from './certificates.js';
+import type { InstallationMetrics } from './metrics.js';
 import {
   CA_SECRET,
   GATEWAY_TLS_SECRET,
@@ -40,6 +45,9 @@ export interface InstallationDependencies {
   namespace: string;
   /** Name of the gateway's Service in it. */
   gatewayService: string;
+  /** Tell that one of the certificates changed. */
+  caches: { certificates: Pick<Cache<unknown>, 'onChange'>; authority: Pick<Cache<unknown>, 'onChange'> };
+  metrics: InstallationMetrics;
   random?: (size: number) => Uint8Array;
 }
 
@@ -79,7 +87,8 @@ export function createInstallationController(deps: InstallationDependencies): In
     keyring: () => keyring,
     watch: (enqueue) => {
       enqueue(KEY);
-      return () => undefined;
+      const { certificates, authority } = deps.caches;
+      return all([certificates, authority].map((cache) => cache.onChange(() => enqueue(KEY))));
     },
     async reconcile(_key, signal): Promise<ReconcileResult> {
       keyring = await ensureKeyring(deps, signal);
@@ -113,8 +122,11 @@ async function ensureAuthority(deps: InstallationDependencies, signal: AbortSign
     deps.log.info({ secret: CA_SECRET }, 'certificate authority made');
     return made;
   }
-  const step = decideAuthority(authority, now);
-  if (step === 'none') return authority;
+  const isAsked = isRotationAsked(secret);
+  // One that is on its way is what was asked for.
+  const step = isAsked && authority.next === undefined ? 'publish-next' : decideAuthority(authority, now);
+  deps.metrics.expires(CA_SECRET, certificateEnd(authority.current.cert));
+  if (step === 'none' && !isAsked) return authority;
   const advanced = await advanceAuthority(authority, step, now);
   await writeSecret(deps, secret, caSecret(deps.namespace, advanced), signal);
   deps.log.info({ secret: CA_SECRET, step }, 'certificate authority changed');
@@ -130,11 +142,14 @@ async function ensureGatewayCertificate(
   const names = gatewayServerNames(deps.gatewayService, deps.namespace);
   const secret = await readSecret(deps, GATEWAY_TLS_SECRET, signal);
   const [cert, key] = [entryOf(secret, 'tls.crt'), entryOf(secret, 'tls.key')];
-  const isDue = key === undefined || (await needsServerCertificate(cert, authority.current, names, now));
+  const isDue =
+    key === undefined || isRotationAsked(secret) || (await needsServerCertificate(cert, authority.current, names, now));
+  if (!isDue && cert !== undefined) deps.metrics.expires(GATEWAY_TLS_SECRET, certificateEnd(cert));
   if (!isDue && entryOf(secret, 'ca.crt') === bundleOf(authority)) return;
   const leaf =
     isDue || cert === undefined ? await issueServerCertificate(authority.current, names, now) : { cert, key };
   await writeSecret(deps, secret, gatewayTlsSecret(deps.namespace, authority, leaf), signal);
+  deps.metrics.expires(GATEWAY_TLS_SECRET, certificateEnd(leaf.cert));
   deps.log.info({ secret: GATEWAY_TLS_SECRET, issued: isDue }, 'gateway certificate written');
 }
 
@@ -157,5 +172,12 @@ async function writeSecret(
     await api.create(Secrets, desired, { signal });
     return;
   }
-  await api.replace(Secrets, { ...desired, metadata: { ...existing.metadata, ...desired.metadata } }, { signal });
+  const { [ANNOTATION_ROTATE]: _done, ...annotations } = existing.metadata.annotations ?? {};
+  const metadata = { ...existing.metadata, annotations, ...desired.metadata };
+  await api.replace(Secrets, { ...desired, metadata }, { signal });
+}
+
+/** Whoever administers the installation asks for another certificate; the annotation goes when it was done. */
+function isRotationAsked(secret: Secret | undefined): boolean {
+  return secret?.metadata.annotations?.[ANNOTATION_ROTATE] !== undefined;
 }
