@@ -5,6 +5,7 @@ import { Provider } from '../api/v1alpha1/common.js';
 import { archiveUrl } from '../archive/config.js';
 import { maxFinishedRuns } from '../config/max-finished-runs.js';
 import { resyncSeconds } from '../config/resync.js';
+import { modelPricesConfigMap } from '../config/model-prices.js';
 import { textList } from '../config/text-list.js';
 import { cidrList } from '../config/cidrs.js';
 import { GATEWAY_PORT, INTERNAL_PORT } from '../protocol/pod.js';
@@ -64,11 +65,7 @@ export const GatewayConfig = z.object({
     .describe(
       'JSON object: base URLs of model providers that differ from their own, for example of a private endpoint; spec.vendors of a Box wins.',
     ),
-  modelPricesConfigMap: z
-    .string()
-    .min(1)
-    .default('boxwright-model-prices')
-    .describe('ConfigMap of the installation with prices beside and instead of the built-in ones; it may be missing.'),
+  modelPricesConfigMap,
   webSearchEngine: SearchEngineName.optional().describe(
     'Search engine for Boxes that name none and have egress mode internet: brave, tavily or searxng. Its key is BRAVE_API_KEY or TAVILY_API_KEY of the Secret with the keys of model providers.',
   ),

@@ -13,6 +13,8 @@ import type { OwnRuns } from '../run/start/own-runs.js';
 import { FileLinks } from '../services/files/file-links.js';
 import type { LiveFeeds } from '../services/runs/live-feed.js';
 import type { RunDeps, StartDeps } from '../services/runs/runs.js';
+import type { CatalogSource } from '../models/catalog-source.js';
+import type { ModelDeps } from '../services/models/models.js';
 import type { ScopeDeps } from '../services/scope.js';
 import { findStartedRun, startRun } from '../run/start/start-run.js';
 import type { StartRunDeps, StartRunRequest } from '../run/start/start-run.js';
@@ -26,6 +28,7 @@ import { lastOfSession } from '../services/runs/find-run.js';
 
 export interface ToolServices {
   scope: ScopeDeps;
+  models: ModelDeps;
   agents: AgentDeps;
   triggers: TriggerDeps;
   runs: RunDeps;
@@ -49,6 +52,8 @@ export interface ToolServicesOptions {
   liveRuns: OwnRuns;
   /** What working runs do now. */
   feeds: LiveFeeds;
+  /** What is known of models. */
+  catalog: Pick<CatalogSource, 'models'>;
   /** Absent when the installation has none. */
   archive?: ArchiveReader | undefined;
 }
@@ -62,6 +67,7 @@ export function createToolServices(options: ToolServicesOptions): ToolServices {
   const start: StartDeps = { clock, startRun, backlogExceeded: (agent) => exceededBacklog(liveRuns, agent) };
   return {
     scope,
+    models: { caches, catalog: options.catalog },
     agents: { ...scope, barrier, waiter: options.agentWaiter, randomHex },
     triggers: { ...scope, barrier, keyring, publicUrl, randomHex },
     runs: { ...scope, ...start, barrier, waiter: options.runWaiter, feeds: options.feeds },

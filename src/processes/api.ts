@@ -21,6 +21,9 @@ import { allowedOrigins } from '../mcp/origins.js';
 import { allowedHosts } from '../mcp/hosts.js';
 import { createMcpRouter } from '../mcp/router.js';
 import { createToolServices } from '../mcp/tool-services.js';
+import { CachedReads } from '../kube/cached-reads.js';
+import { ConfigMaps } from '../kube/core-types.js';
+import { CatalogSource } from '../models/catalog-source.js';
 import { createHttpMetrics, type HttpMetrics } from '../observability/metrics.js';
 import { closeWithin } from '../observability/probes.js';
 import type { Problem } from '../observability/probes.js';
@@ -199,6 +202,12 @@ function listen(server: Server, port: number): Promise<void> {
   });
 }
 
+/** What is known of models: read when somebody asks, at most once in a while. */
+function openCatalog({ api, clock, config, log }: Core): CatalogSource {
+  const ref = { namespace: config.releaseNamespace, name: config.modelPricesConfigMap };
+  return new CatalogSource(new CachedReads(api, ConfigMaps, clock), ref, log);
+}
+
 function createPublicApp(core: Core, followers: Followers) {
   const { config, log, clock, registry, api, archive } = core;
   const { caches, webhookKeys, keyring, keyUsage } = followers;
@@ -210,6 +219,7 @@ function createPublicApp(core: Core, followers: Followers) {
     clock,
     archive,
     publicUrl: config.publicUrl,
+    catalog: openCatalog(core),
     keyring: () => keyring.keyring,
     barrier: createWriteBarrier({
       informers: byKind(followers),

@@ -3,7 +3,7 @@ import type { Dispatcher } from 'undici';
 import type { PostgresArchive } from '../archive/postgres-archive.js';
 import { loadConfig } from '../config/env.js';
 import { createGatewayCaches, type GatewayCaches } from '../gateway/caches.js';
-import { CachedReads } from '../gateway/cached-reads.js';
+import { CachedReads } from '../kube/cached-reads.js';
 import { GatewayConfig } from '../gateway/config.js';
 import { createSecretNames } from '../gateway/credentials/secret-names.js';
 import { createEndpointStatus } from '../gateway/endpoints/endpoint-status.js';

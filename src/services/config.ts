@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { archiveUrl } from '../archive/config.js';
 import { cidrList } from '../config/cidrs.js';
 import { maxFinishedRuns } from '../config/max-finished-runs.js';
+import { modelPricesConfigMap } from '../config/model-prices.js';
 import { resyncSeconds } from '../config/resync.js';
 import { textList } from '../config/text-list.js';
 import { API_PORT, GATEWAY_ACCESS_DIR, INTERNAL_PORT } from '../protocol/pod.js';
@@ -55,6 +56,7 @@ export const ApiConfig = z.object({
     .min(1)
     .default('/app/dist/app')
     .describe('Folder with the files of the web application; without them none is served.'),
+  modelPricesConfigMap,
   archiveUrl,
   apiPort: port(API_PORT, 'Port of the public side: MCP endpoint, trigger URLs and web application.'),
   internalPort: port(INTERNAL_PORT, 'Port for health, metrics and calls between API pods.'),

@@ -42,6 +42,9 @@ import { allowedOrigins } from '../../src/mcp/origins.js';
 import { createMcpRouter } from '../../src/mcp/router.js';
 import type { FeedAnswer } from '../../src/protocol/feed.js';
 import type { LiveFeeds, LiveRunRef } from '../../src/services/runs/live-feed.js';
+import { CachedReads } from '../../src/kube/cached-reads.js';
+import { ConfigMaps } from '../../src/kube/core-types.js';
+import { CatalogSource } from '../../src/models/catalog-source.js';
 import { createToolServices } from '../../src/mcp/tool-services.js';
 import type { ToolServices } from '../../src/mcp/tool-services.js';
 import type { DownloadOutcome } from '../../src/downloads/metrics.js';
@@ -138,6 +141,11 @@ export class McpHarness {
       agentWaiter,
       runWaiter,
       publicUrl: PUBLIC_URL,
+      catalog: new CatalogSource(
+        new CachedReads(api, ConfigMaps, clock),
+        { namespace: 'boxwright-system', name: 'boxwright-model-prices' },
+        createLogger('api', 'debug', { write: (line) => this.logLines.push(line) }),
+      ),
       keyring: () => KEYRING,
       archive: this.archive,
       liveRuns: this.liveRuns,

@@ -2,6 +2,7 @@
 import { execFileSync } from 'node:child_process';
 import { Agents } from '../../src/api/v1alpha1/agent.js';
 import { Connectors } from '../../src/api/v1alpha1/connector.js';
+import { ConfigMaps } from '../../src/kube/core-types.js';
 import { McpHarness } from '../builders/mcp-harness.js';
 
 const AGENT = 'acme-box.greeter';
@@ -350,7 +351,8 @@ describe('list_models', () => {
     expect(new Set(models.filter(({ available }) => available).map(({ provider }) => provider))).toEqual(
       new Set(['boxwright', 'google']),
     );
-    expect(harness.requests()).toEqual([]);
+    await harness.call('list_models');
+    expect(harness.requests()).toEqual(['get configmaps']);
     const defaults = models.filter(({ isDefault }) => isDefault).map(({ provider }) => provider);
     expect(defaults).toEqual(['boxwright', 'anthropic', 'openai', 'google', 'mistral', 'xai', 'deepseek']);
   });
@@ -374,6 +376,27 @@ describe('list_models', () => {
     expect(models).toContainEqual(
       expect.objectContaining({ provider: 'xai', available: false, reason: expect.stringContaining(reason) }),
     );
+  });
+
+  test('what the ConfigMap says of models counts before the catalogue, and stands beside it', async () => {
+    harness.api.seed(ConfigMaps, {
+      apiVersion: 'v1',
+      kind: 'ConfigMap',
+      metadata: { name: 'boxwright-model-prices', namespace: 'boxwright-system' },
+      data: {
+        'prices.yaml': [
+          'xai/grok-4.7: { input: 1, output: 3.5 }',
+          'xai/grok-next: { contextWindow: 2000000 }',
+          'xai/grok-4.*: { input: 7, output: 7 }',
+        ].join('\n'),
+      },
+    });
+    const { models } = (await harness.call('list_models', { provider: 'xai' })).payload as { models: object[] };
+    const of = (model: string) => models.find((one) => (one as { model: string }).model === model);
+    expect(of('grok-4.7')).toMatchObject({ contextWindow: 500_000, inputUsdPerMillion: 1, outputUsdPerMillion: 3.5 });
+    expect(of('grok-next')).toMatchObject({ contextWindow: 2_000_000, inputUsdPerMillion: null, isDefault: false });
+    expect(of('grok-4.*')).toBeUndefined();
+    expect(of('grok-4.3')).toMatchObject({ inputUsdPerMillion: 1.25, isDefault: true });
   });
 
   test('one provider only, and the rule of create_agent for the Box', async () => {

@@ -117,7 +117,7 @@ const COSTS: [string, string[]][] = [
   ['attach_connector', ['get agents', 'patch agents']],
   ['detach_connector', ['get agents', 'patch agents']],
   ['set_mcp_servers', ['get agents', 'patch agents']],
-  ['list_models', []],
+  ['list_models', ['get configmaps']],
   ['list_templates', []],
   ['get_template', ['get agenttemplateparts']],
   ['validate_template', ['get agenttemplateparts']],

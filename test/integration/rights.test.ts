@@ -52,7 +52,7 @@ const GENERIC: Record<string, readonly ResourceType[]> = {
   'src/services/kube-call.ts type': [],
   'src/services/agents/agent-children.ts type': [],
   'src/services/templates/installation.ts type': named('Agents', 'AgentTriggers', 'AgentSchedules', 'AgentSkills'),
-  'src/gateway/cached-reads.ts this.type': named('Secrets', 'ConfigMaps'),
+  'src/kube/cached-reads.ts this.type': named('Secrets', 'ConfigMaps'),
   'src/gateway/auth/run-authenticator.ts type': named('AgentRuns', 'Jobs', 'Pods'),
   'src/kube/status-diff.ts target.type': [],
   'src/kube/leader-only-writes.ts type': [],

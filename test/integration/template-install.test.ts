@@ -99,6 +99,7 @@ function services(api: KubeApi, clock: Clock) {
     keyring: () => ({ current: 'k1', keys: new Map([['k1', createSecretKey(Buffer.alloc(32, 1))]]) }),
     liveRuns,
     feeds: { read: () => Promise.resolve(undefined) },
+    catalog: { models: () => Promise.resolve([]) },
     barrier: {
       passed: (write) =>
         'resourceVersion' in write

@@ -5,7 +5,7 @@ import { BoxSpec, Boxes } from '../../api/v1alpha1/box.js';
 import type { EndpointResult } from '../../api/v1alpha1/box.js';
 import { Secrets } from '../../kube/core-types.js';
 import { createLogger } from '../../observability/logger.js';
-import { CachedReads } from '../cached-reads.js';
+import { CachedReads } from '../../kube/cached-reads.js';
 import { Credentials } from '../providers/credentials.js';
 import { PROBES_OF_A_WORKSPACE, RECHECK_MS, createEndpointStatus } from './endpoint-status.js';
 import type { AskedEndpoint, EndpointVerdict } from './verdict.js';

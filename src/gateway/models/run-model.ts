@@ -1,5 +1,5 @@
 /** What the calls of a run have shown of one model: how its provider counts, and what it does not take. */
-import type { OptionalParameter } from '../providers/optional-parameters.js';
+import type { OptionalParameter } from '../../models/optional-parameters.js';
 import { CallEstimates } from './call-estimates.js';
 
 export class RunModel {

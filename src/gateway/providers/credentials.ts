@@ -7,7 +7,7 @@ import { boxNamespace } from '../../api/names.js';
 import type { Secret } from '../../kube/core-types.js';
 import type { ObjectRef } from '../../kube/types.js';
 import { GatewayError } from '../errors.js';
-import type { CachedReads } from '../cached-reads.js';
+import type { CachedReads } from '../../kube/cached-reads.js';
 import { PROVIDER_APIS, type ProviderName } from './providers.js';
 import type { GatewayBox } from '../../projections/box.js';
 

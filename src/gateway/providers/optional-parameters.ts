@@ -2,10 +2,8 @@
  * Parameters of a call that only say how the model should work. A model that does not take one is asked without it, which people
  * read as a warning of the run: an agent's work is worth more than its temperature. Pure.
  */
+import { OPTIONAL_PARAMETERS, type OptionalParameter } from '../../models/optional-parameters.js';
 import { objectIn, type JsonObject } from './dialect.js';
-
-export const OPTIONAL_PARAMETERS = ['temperature', 'reasoning'] as const;
-export type OptionalParameter = (typeof OPTIONAL_PARAMETERS)[number];
 
 /** Where a protocol has them: fields of the body, with a dot for a field of a field. */
 export type ParameterFields = Readonly<Record<OptionalParameter, readonly string[]>>;

@@ -10,7 +10,7 @@ import type { Logger } from '../../observability/logger.js';
 import type { Clock } from '../../runtime/clock.js';
 import type { Runnable } from '../../runtime/manager.js';
 import { sameJson } from '../../runtime/same-json.js';
-import { CachedReads } from '../cached-reads.js';
+import { CachedReads } from '../../kube/cached-reads.js';
 import { createRounds } from '../credentials/rounds.js';
 import { GatewayError } from '../errors.js';
 import { Credentials, endpointKeySource, providerKeySource, type KeySource } from './credentials.js';

@@ -10,9 +10,9 @@ import {
   type Credentials,
   type KeySource,
 } from './credentials.js';
-import type { CatalogSource } from '../catalog-source.js';
+import type { CatalogSource } from '../../models/catalog-source.js';
 import { GatewayError } from '../errors.js';
-import type { OptionalParameter } from './optional-parameters.js';
+import type { OptionalParameter } from '../../models/optional-parameters.js';
 import { endpointProvider, isProvider, PROVIDER_APIS, type ProviderApi, type ProviderName } from './providers.js';
 import type { GatewayBox } from '../../projections/box.js';
 

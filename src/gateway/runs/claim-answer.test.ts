@@ -1,7 +1,7 @@
 import { recordingLog } from '../../../test/builders/log.js';
 import { AgentSpec } from '../../api/v1alpha1/agent.js';
 import { BoxSpec } from '../../api/v1alpha1/box.js';
-import { CatalogSource } from '../catalog-source.js';
+import { CatalogSource } from '../../models/catalog-source.js';
 import { contextWindowOf } from './claim-answer.js';
 import { projectGatewayAgent } from '../../projections/agent.js';
 import { projectGatewayBox } from '../../projections/box.js';

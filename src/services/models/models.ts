@@ -1,7 +1,8 @@
 /** The models that agents of a Box can name, with prices and whether runs can use them. */
 import type { Provider } from '../../api/v1alpha1/common.js';
 import { howToConfigure } from '../../models/availability.js';
-import { KNOWN_MODELS, defaultModelOf } from '../../models/catalog.js';
+import type { CatalogSource, ListedModel } from '../../models/catalog-source.js';
+import { defaultModelOf } from '../../models/catalog.js';
 import type { Caller } from '../keys/key-check.js';
 import { chooseBox } from '../scope.js';
 import type { ScopeDeps } from '../scope.js';
@@ -22,14 +23,19 @@ export interface ModelRecord {
   outputUsdPerMillion: number | null;
 }
 
-/** The result of list_models: what the Box itself provides first. No request. */
-export function listModels(
-  deps: Pick<ScopeDeps, 'caches'>,
+export interface ModelDeps extends Pick<ScopeDeps, 'caches'> {
+  catalog: Pick<CatalogSource, 'models'>;
+}
+
+/** The result of list_models: what the Box itself provides first, then what the catalogue knows and the ConfigMap says. */
+export async function listModels(
+  deps: ModelDeps,
   caller: Caller,
   { spaceId, provider }: { spaceId?: string | undefined; provider?: Provider | undefined },
-): { models: ModelRecord[] } {
+): Promise<{ models: ModelRecord[] }> {
   const box = chooseBox(deps, caller, spaceId);
-  const models = [ownModel(box), ...KNOWN_MODELS.map((known) => providerModel(box, known))];
+  const known = await deps.catalog.models();
+  const models = [ownModel(box), ...known.map((model) => providerModel(box, model))];
   return { models: provider === undefined ? models : models.filter((model) => model.provider === provider) };
 }
 
@@ -48,14 +54,14 @@ function ownModel(box: ApiBox): ModelRecord {
   };
 }
 
-function providerModel(box: ApiBox, known: (typeof KNOWN_MODELS)[number]): ModelRecord {
+function providerModel(box: ApiBox, known: ListedModel): ModelRecord {
   const { provider, model, contextWindow, inputUsd, outputUsd } = known;
   return {
     provider,
     model,
     ...availability(box, provider),
     isDefault: defaultModelOf(provider) === model,
-    contextWindow,
+    contextWindow: contextWindow ?? null,
     inputUsdPerMillion: inputUsd ?? null,
     outputUsdPerMillion: outputUsd ?? null,
   };

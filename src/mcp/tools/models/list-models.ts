@@ -14,5 +14,5 @@ export const listModelsTool = defineTool({
     spaceId: spaceIdArgument,
     provider: Provider.optional().describe('Only models of this provider.'),
   }),
-  handler: (input, { caller, services }) => listModels(services.scope, caller, input),
+  handler: (input, { caller, services }) => listModels(services.models, caller, input),
 });

@@ -1,8 +1,8 @@
 /** Single objects by name, each read at most once in a while: nothing of them is watched or listed. */
 import type { KubeObject, ResourceType } from '../api/meta.js';
 import { objectKey } from '../api/meta.js';
-import { orUndefined } from '../kube/errors.js';
-import type { KubeApi, ObjectRef } from '../kube/types.js';
+import { orUndefined } from './errors.js';
+import type { KubeApi, ObjectRef } from './types.js';
 import type { Clock } from '../runtime/clock.js';
 
 const TTL_MS = 30_000;

@@ -3,10 +3,10 @@ import { z } from 'zod';
 import { parse } from 'yaml';
 import type { ConfigMap } from '../kube/core-types.js';
 import type { ObjectRef } from '../kube/types.js';
-import { KNOWN_MODELS } from '../models/catalog.js';
+import { KNOWN_MODELS, type KnownModel } from './catalog.js';
 import type { Logger } from '../observability/logger.js';
-import type { CachedReads } from './cached-reads.js';
-import { OPTIONAL_PARAMETERS, type OptionalParameter } from './providers/optional-parameters.js';
+import type { CachedReads } from '../kube/cached-reads.js';
+import { OPTIONAL_PARAMETERS, type OptionalParameter } from './optional-parameters.js';
 import { PRICES, entryOf, type PriceTable } from '../run/usage/prices.js';
 
 /** Key of the ConfigMap. */
@@ -51,6 +51,18 @@ export interface ModelFacts {
   /** Parameters that they do not take. */
   refused: Readonly<Record<string, readonly OptionalParameter[]>>;
 }
+
+/** A model with what is known of it; tokens, and US dollars for a million of them. */
+export interface ListedModel {
+  provider: KnownModel['provider'];
+  model: string;
+  contextWindow: number | undefined;
+  inputUsd: number | undefined;
+  outputUsd: number | undefined;
+}
+
+/** In the order of the catalogue. */
+const PROVIDERS = [...new Set(KNOWN_MODELS.map(({ provider }) => provider))];
 
 const BUILT_IN: ModelFacts = {
   prices: PRICES,
@@ -112,6 +124,26 @@ export class CatalogSource {
   /** Parameters that a model does not take, by the ConfigMap. Never rejects. */
   async refusedBy(provider: string, model: string): Promise<readonly OptionalParameter[]> {
     return entryOf((await this.#read()).refused, provider, model) ?? [];
+  }
+
+  /** Every model that the catalogue or the ConfigMap names whole, by provider, the default of each first. Never rejects. */
+  async models(): Promise<ListedModel[]> {
+    const { prices, windows, outputs, refused } = await this.#read();
+    const named = [prices, windows, outputs, refused].flatMap((table) => Object.keys(table));
+    return PROVIDERS.flatMap((provider) => {
+      const own = named.filter((name) => name.startsWith(`${provider}/`) && !/[*/]$/.test(name));
+      const names = KNOWN_MODELS.filter((known) => known.provider === provider).map(({ model }) => model);
+      return [...new Set([...names, ...own.map((name) => name.slice(provider.length + 1))])].map((model) => {
+        const price = entryOf(prices, provider, model);
+        return {
+          provider,
+          model,
+          contextWindow: entryOf(windows, provider, model),
+          inputUsd: price === undefined ? undefined : price.inputMicroUsd / 1_000_000,
+          outputUsd: price === undefined ? undefined : price.outputMicroUsd / 1_000_000,
+        };
+      });
+    });
   }
 
   /** A ConfigMap that cannot be read or is wrong leaves everything as it was. */
