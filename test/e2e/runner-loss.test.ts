@@ -100,6 +100,32 @@ describe('a runner that is lost', () => {
     await expectOnePod('in-a-call');
   });
 
+  test('a pod that is deleted between calls of tools: with retries a second run goes on, and sees what was done', async () => {
+    await tenant.agent('stubborn', { provider: 'anthropic', model: 'claude-sonnet-5', retries: 1 });
+    await vendors.script(
+      'goes-on',
+      { text: 'First.', calls: [{ tool: 'shell', input: { command: 'echo $((6 * 7))-is-done' } }] },
+      { fault: 'hang' },
+      { text: 'It was done.' },
+    );
+    await createRun(tenant, 'stubborn', 'Go. [case:goes-on]', 'goes-on');
+    const run = await claimed(tenant, 'goes-on');
+    await eventually('the model is asked again', async () => (await vendors.seen('goes-on')).length === 2);
+    await kubectlOk(['delete', 'pod', run.status?.claim?.podName ?? '', '-n', tenant.namespace, '--wait=false']);
+
+    expect((await ended(tenant, 'goes-on')).status).toMatchObject({ reason: 'Interrupted', atRest: true });
+    const lost = await eventually('the run is taken further', async () => {
+      const found = await readRun(tenant, 'goes-on');
+      return found?.status?.retriedBy === undefined ? undefined : found;
+    });
+    const retry = await ended(tenant, lost.status?.retriedBy ?? '');
+    expect(retry.status).toMatchObject({ phase: 'done', output: 'It was done.' });
+    expect(retry.spec).toMatchObject({ retryOf: { name: 'goes-on', attempt: 1 }, sessionId: 's-goes-on' });
+    // The marker of the case stands in the message of the lost run alone, and the call was made once.
+    const requests = await vendors.seen('goes-on', '42-is-done');
+    expect(requests.map(({ holds }) => holds)).toEqual([false, true, true]);
+  });
+
   test('an answer that its memory cannot hold: OOMKilled, with the field to raise', async () => {
     // Just below the 4 Mi characters that the gateway passes: its 12 MiB, received and put together, are more than is left.
     await vendors.script('too-much', { text: '€', times: 4 * 1024 * 1024 - 1024 });

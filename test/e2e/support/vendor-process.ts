@@ -1,6 +1,6 @@
 /**
  * The fake vendors of test/builders/fake-provider.ts as the process of a pod, with a second port on which a test says how a
- * case is answered and reads what was asked: `POST /script` with {@link ProviderScript}, `GET /seen?name=` gives
+ * case is answered and reads what was asked: `POST /script` with {@link ProviderScript}, `GET /seen?name=&text=` gives
  * {@link SeenCase}. A case is known by the marker `[case:NAME]` in the message of the run. That port also plays a server that
  * redirects: `/redirect` leads to `/landed`, and `GET /paths` tells which of them were asked for.
  */
@@ -26,7 +26,10 @@ export interface ProviderScript {
 
 /** Requests of one case, oldest first. */
 export interface SeenCase {
-  requests: Pick<SeenRequest, 'vendor' | 'method' | 'path' | 'headers' | 'streamed' | 'gone' | 'given'>[];
+  requests: (Pick<SeenRequest, 'vendor' | 'method' | 'path' | 'headers' | 'streamed' | 'gone' | 'given'> & {
+    /** Whether the text that was asked for stands in it. */
+    holds: boolean;
+  })[];
 }
 
 const paths: string[] = [];
@@ -47,8 +50,11 @@ function answerFor(seen: SeenRequest): FakeAnswer | FakeFault {
   return { ...said, usage: { input: Math.ceil(Buffer.byteLength(text) / 4), output: Number(seen.body['max_tokens']) } };
 }
 
-function seenCase(name: string): SeenCase {
-  const requests = (cases.get(name) ?? []).map(({ body: _body, ...request }) => request);
+function seenCase(name: string, text: string): SeenCase {
+  const requests = (cases.get(name) ?? []).map(({ body, ...request }) => ({
+    ...request,
+    holds: JSON.stringify(body).includes(text),
+  }));
   return { requests };
 }
 
@@ -75,7 +81,7 @@ createServer((incoming, outgoing) => {
       const script = JSON.parse(Buffer.concat(pieces).toString('utf8')) as ProviderScript;
       scripts.set(script.name, script.answers);
     }
-    const seen = seenCase(url.searchParams.get('name') ?? '');
+    const seen = seenCase(url.searchParams.get('name') ?? '', url.searchParams.get('text') ?? '');
     return outgoing.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(seen));
   });
 }).listen(CONTROL_PORT, '0.0.0.0');

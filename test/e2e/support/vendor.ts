@@ -31,7 +31,7 @@ export interface ProviderPod {
   /** Says how requests whose conversation holds `[case:NAME]` are answered. */
   script(name: string, ...answers: ScriptedAnswer[]): Promise<void>;
   /** What came for a case so far. */
-  seen(name: string): Promise<SeenCase['requests']>;
+  seen(name: string, text?: string): Promise<SeenCase['requests']>;
   /** A server that redirects every request: host with port, and the paths that were asked for so far. */
   redirecting: { host: string; paths(): Promise<string[]> };
   remove(): Promise<void>;
@@ -85,8 +85,9 @@ export async function startProviderPod(name: string): Promise<ProviderPod> {
       const script = JSON.stringify({ name: caseName, answers });
       await kubectlOk(['create', '--raw', control(namespace, '/script'), '-f', '-'], script);
     },
-    seen: async (caseName) => {
-      const text = await kubectlOk(['get', '--raw', control(namespace, `/seen?name=${caseName}`)]);
+    seen: async (caseName, said = '') => {
+      const query = `/seen?name=${caseName}&text=${encodeURIComponent(said)}`;
+      const text = await kubectlOk(['get', '--raw', control(namespace, query)]);
       return (JSON.parse(text) as SeenCase).requests;
     },
     redirecting: {
