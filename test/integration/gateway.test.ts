@@ -16,7 +16,8 @@ import { createGatewayProcess } from '../../src/processes/gateway.js';
 import type { GatewayProcess } from '../../src/processes/gateway.js';
 import { runPath } from '../../src/protocol/run.js';
 import { systemClock } from '../../src/runtime/clock.js';
-import { readTranscript } from '../../src/transcript/chunk-store.js';
+import { collect, ownerOf, readFrom, readTranscript } from '../../src/transcript/chunk-store.js';
+import { TranscriptLog } from '../../src/transcript/log.js';
 import { eventually, startApiServer } from '../builders/api-server.js';
 import type { TestApiServer } from '../builders/api-server.js';
 import { httpsPost } from '../builders/https-post.js';
@@ -238,6 +239,31 @@ test('a short run: claim, model call, heartbeat, finish cost two status writes a
   });
   expect(await readTranscript(server.api, run)).toEqual({ events, state: 'full' });
   expect((await call(gateway, pod, 'finish', { epoch: 1, events, outcome })).json).toEqual({ phase: 'done' });
+});
+
+test('a transcript that makes room while two gateway pods write it keeps every event once', async () => {
+  const run = await server.api.create(AgentRuns, {
+    apiVersion,
+    kind: 'AgentRun',
+    metadata: { name: 'helper-long', namespace },
+    spec: { agent: 'helper', message: '/say hello' },
+  });
+  const owner = ownerOf(run);
+  const events = Array.from({ length: 60 }, (_, i) => toolEvent(i + 1));
+  const write = async (size: number) => {
+    const log = new TranscriptLog(server.api, owner);
+    for (let i = 0; i < events.length; i += size) await log.append(events.slice(i, i + size));
+  };
+  await Promise.all([write(1), write(2)]);
+
+  const loaded = await TranscriptLog.load(server.api, owner, false);
+  expect(loaded.summary).toMatchObject({ state: 'full', chunks: 22 });
+  const chunks = await readFrom(server.api, owner, 0);
+  const transcript = await collect(
+    chunks.map(({ spec }) => spec),
+    'full',
+  );
+  expect(transcript).toEqual({ events, state: 'full' });
 });
 
 /** A first call that is refused for its content fills the token cache when the watches have brought the pod. */
