@@ -77,10 +77,14 @@ const GENERIC: Record<string, readonly ResourceType[]> = {
 
 /** Calls in sources that a process loads for something else. */
 const NOT_CALLED: Record<string, readonly string[]> = {
-  // Transcripts are read there, and written by the gateway.
-  api: ['create agentrunchunks.boxwright.dev'],
-  gateway: [],
-  controller: ['create agentrunchunks.boxwright.dev'],
+  // Transcripts and files are read there, written by the gateway, and removed by the controller.
+  api: [
+    'create agentrunchunks.boxwright.dev',
+    'create agentrunfileparts.boxwright.dev',
+    'delete agentrunfileparts.boxwright.dev',
+  ],
+  gateway: ['delete agentrunfileparts.boxwright.dev'],
+  controller: ['create agentrunchunks.boxwright.dev', 'create agentrunfileparts.boxwright.dev'],
 };
 
 /** Granted for what is no call. */
