@@ -96,6 +96,8 @@ export const PendingRequest = z.object({
 });
 export type PendingRequest = z.output<typeof PendingRequest>;
 
+const Subtask = z.int().min(1).optional();
+
 /** What happened in a run. `seq` counts events from 1 without gaps. */
 export const RunEvent = z.discriminatedUnion('type', [
   z.object({ type: z.literal('message'), v: z.literal(1), seq: z.int(), at: Name, message: TranscriptMessage }),
@@ -109,6 +111,8 @@ export const RunEvent = z.discriminatedUnion('type', [
     result: Text.describe('JSON, at most 32 KiB'),
     isError: z.boolean(),
     durationMs: z.int(),
+    /** Number of the subtask in its run; steps are then counted in it. Its messages are not told: they are not the run's. */
+    subtask: Subtask,
   }),
   z.object({
     type: z.literal('step'),
@@ -121,6 +125,7 @@ export const RunEvent = z.discriminatedUnion('type', [
     cacheReadTokens: z.int().optional(),
     cacheWriteTokens: z.int().optional(),
     outputTokens: z.int(),
+    subtask: Subtask,
   }),
   z.object({
     type: z.literal('output'),
@@ -136,7 +141,7 @@ export const RunEvent = z.discriminatedUnion('type', [
     kept: z.int().min(0).describe('How many of them'),
     cleared: z.int().min(0).optional().describe('How many results of tools among them are cut, the oldest first'),
   }),
-  z.object({ type: z.literal('warning'), seq: z.int(), at: Name, text: Text }),
+  z.object({ type: z.literal('warning'), seq: z.int(), at: Name, text: Text, subtask: Subtask }),
 ]);
 export type RunEvent = z.output<typeof RunEvent>;
 
@@ -154,6 +159,8 @@ export const Abilities = z.object({
   tools: listOf(Text),
   /** True where calls of tools that only read, or call agents, may come beside each other. Absent from older gateways. */
   parallel: z.boolean().optional(),
+  /** True where the run may start subtasks. Absent from older gateways. */
+  subtasks: z.boolean().optional(),
   /** True when the run came from outside. */
   untrusted: z.boolean(),
   /** Newest notes of the agent first. */

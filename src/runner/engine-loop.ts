@@ -56,7 +56,7 @@ interface CallRecord {
 export class Loop {
   readonly #hooks: EngineHooks;
   #model: Recipient;
-  readonly #input: Pick<EngineInput, 'steering' | 'stepLimit'>;
+  readonly #input: Pick<EngineInput, 'steering' | 'stepLimit' | 'shared'>;
   steps = 0;
   output: string | null = null;
   /** How the last step ended. */
@@ -91,6 +91,7 @@ export class Loop {
     this.#hooks = hooks;
     this.#input = input;
     this.#clock = clock;
+    this.steps = input.shared?.settle() ?? 0;
     this.#check = outputCheck;
     this.#model = { provider, model };
     this.pictures = new PictureShow(this.#model);
@@ -228,6 +229,9 @@ export class Loop {
 
   /** Calls are told before they are made: if the run is lost meanwhile, the next one of its session knows of them. */
   async onAnswer(content: readonly ContentPart<ToolSet>[], stepLimit: number): Promise<void> {
+    const tools = content.flatMap((part) => (part.type === 'tool-call' ? [part.toolName] : []));
+    // But for this step, and one more to close with.
+    this.#input.shared?.begin(stepLimit - this.steps - 2, tools);
     // In the last step calls are no calls: the model has no tools.
     const message = this.steps === stepLimit - 1 ? undefined : answerWithCalls(content, this.#model);
     if (message === undefined) return;
@@ -290,6 +294,7 @@ export class Loop {
       finishReason: step.finishReason,
       ...tokensOf(step.usage),
     });
+    this.steps += this.#input.shared?.settle() ?? 0;
   }
 
   #isTold(message: TranscriptMessage): boolean {

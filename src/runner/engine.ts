@@ -7,6 +7,7 @@ import type { OutputCheck } from '../run/output-schema.js';
 import type { RunReason } from '../run/reasons.js';
 import type { Picture } from '../protocol/pictures.js';
 import type { TranscriptMessage } from '../protocol/run.js';
+import type { StepShare } from './subtask-steps.js';
 
 /** What a tool call came to. A tool that fails answers with `isError`, and so it may when the run is aborted: with what there is until then. */
 export interface ToolResult {
@@ -88,6 +89,8 @@ export interface EngineInput extends ModelSettings {
   cacheKey?: string;
   /** Asked before each step but the first. */
   steering?: SteeringSource;
+  /** Steps that others use of those of this loop. */
+  shared?: StepShare;
   /** Most model calls; the last one is asked for a closing message without tools. */
   stepLimit: number;
 }

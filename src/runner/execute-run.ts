@@ -12,7 +12,7 @@ import { cutMiddle, cutUtf8 } from '../runtime/text.js';
 import { podTools } from './pod-tools.js';
 import { gated } from './approvals.js';
 import { EFFORTS } from './engine.js';
-import type { Engine, EngineHooks, EngineOutcome, ModelSettings } from './engine.js';
+import type { Engine, EngineHooks, EngineOutcome, EngineTool, ModelSettings } from './engine.js';
 import { gatewayTools } from './gateway-tools.js';
 import { composeInstructions } from './instructions.js';
 import type { Journal } from './journal.js';
@@ -31,6 +31,8 @@ import { Steering } from './steering.js';
 import { framedMessage, noteOfRun } from './run-context.js';
 import { renderTermination } from './termination.js';
 import type { ToolsClient } from './tools-client.js';
+import { SubtaskSteps } from './subtask-steps.js';
+import { RUN_SUBTASK, subtaskTool } from './subtasks.js';
 import { selectTools } from './tool-search.js';
 import { OFFER_SECONDS, offers } from './tools-offer.js';
 import type { OfferedTools } from './tools-offer.js';
@@ -158,21 +160,18 @@ async function work(claim: ClaimAnswer, { deps, reporter, steering, signal }: Wo
     servers = await mcpServersOf(claim, deps, signal);
     for (const text of [...(claim.warnings ?? []), ...servers.warnings]) await hooks.onWarning(text);
     const told = { lacks: [...(claim.lacks ?? []), ...servers.warnings], budgetLeft: surroundings?.budgetLeft };
-    const own = [
+    const alone = [
       ...podTools(claim.agent.tools, { client: deps.tools, offered, egress: surroundings?.egress }),
       ...gatewayTools(claim.abilities, { ...deps, ...fileToolsOf(claim, deps) }),
       // In an order of our own: servers may list theirs in another one each time.
       ...servers.tools.toSorted((a, b) => (a.name < b.name ? -1 : 1)),
     ];
+    const { own, shared } = withSubtasks(claim, alone, { deps, reporter, signal });
     const begun =
       claim.opening === undefined
         ? { ...claim, opening: [framedMessage(claim, told)] }
         : { ...claim, note: noteOfRun({ ...told, lostFiles: surroundings?.filesStay === false }) };
     const opening = await openConversation(begun, { tools: own, hooks, clock: deps.clock, signal });
-    // Nobody can tell what the call came to that a person approved.
-    if (claim.approved !== undefined && signal.aborted) {
-      return { reason: 'Aborted', message: '', output: null, steps: 0 };
-    }
     const messages = [...claim.history, ...opening];
     const { tools, found } = selectTools(
       own.map((tool) => gated(tool, claim.abilities?.approvals, surroundings)),
@@ -180,20 +179,16 @@ async function work(claim: ClaimAnswer, { deps, reporter, steering, signal }: Wo
     );
     return await deps.engine.run(
       {
-        ...modelOf(claim),
+        ...commonOf(claim, deps),
         ...(outputCheck === undefined ? {} : { outputCheck }),
-        baseUrl: deps.baseUrl,
-        fallbacks: (claim.fallbacks ?? []).map(({ basePath, ...model }) => ({
-          ...model,
-          baseUrl: new URL(basePath, deps.baseUrl).href,
-        })),
+        fallbacks: fallbacksOf(claim, deps),
         instructions: composeInstructions(claim, tools, { ...surroundings, now: deps.clock.now() }),
         messages,
         tools,
         ...(found === undefined ? {} : { found }),
         steering: steering.heardBy(reporter),
         stepLimit: claim.limits.stepLimit,
-        cacheKey: cacheKeyOf(claim),
+        ...(shared === undefined ? {} : { shared }),
       },
       hooks,
       signal,
@@ -206,6 +201,43 @@ async function work(claim: ClaimAnswer, { deps, reporter, steering, signal }: Wo
     await servers.close();
   }
 }
+
+/** What the loop of a run and those of its subtasks have in common. */
+function commonOf(claim: ClaimAnswer, { baseUrl }: Pick<ExecuteDeps, 'baseUrl'>) {
+  return { ...modelOf(claim), baseUrl, cacheKey: cacheKeyOf(claim) };
+}
+
+function fallbacksOf({ fallbacks = [] }: ClaimAnswer, { baseUrl }: Pick<ExecuteDeps, 'baseUrl'>) {
+  return fallbacks.map(({ basePath, ...model }) => ({ ...model, baseUrl: new URL(basePath, baseUrl).href }));
+}
+
+/** The tools of the run, with the one that starts subtasks where the run may do so. */
+function withSubtasks(
+  claim: ClaimAnswer,
+  tools: readonly EngineTool[],
+  { deps, reporter, signal }: Omit<WorkContext, 'steering'>,
+): { own: EngineTool[]; shared?: SubtaskSteps } {
+  const { abilities, limits, outputSchema: _ofRun, ...about } = claim;
+  if (abilities?.subtasks !== true || limits.stepLimit < LEAST_STEPS_TO_SHARE) return { own: [...tools] };
+  const shared = new SubtaskSteps(RUN_SUBTASK, limits.stepLimit - 1);
+  const tool = subtaskTool({
+    engine: deps.engine,
+    common: commonOf(claim, deps),
+    fallbacks: fallbacksOf(claim, deps),
+    tools,
+    policy: abilities.approvals,
+    steps: shared,
+    instructions: (stepLimit, chosen) => {
+      const around = { ...deps.surroundings, now: deps.clock.now(), isSubtask: true };
+      return composeInstructions({ ...about, abilities, limits: { ...limits, stepLimit } }, chosen, around);
+    },
+    hooks: (subtask) => subtaskHooks(reporter, signal, subtask),
+  });
+  return { own: [...tools, tool], shared };
+}
+
+/** One to ask for it, one for it, and one to close with. */
+const LEAST_STEPS_TO_SHARE = 3;
 
 /** The model and what the agent says of how it works. */
 function modelOf({ model: { basePath: _path, reasoning, ...model } }: ClaimAnswer): ModelSettings {
@@ -261,21 +293,41 @@ async function mcpServersOf(claim: ClaimAnswer, deps: ExecuteDeps, signal: Abort
 /** What the engine tells, as events within the limits of what is stored. */
 function recordingHooks(reporter: Reporter, signal: AbortSignal): EngineHooks {
   return {
+    ...markedHooks(reporter, signal),
+    onMessage: (message) => reporter.record({ type: 'message', v: 1, message: cutMessage(message) }, signal),
+    onCompaction: ({ text, ...counts }) =>
+      reporter.record({ type: 'compaction', text: cutMiddle(text, MAX_TEXT_BYTES), ...counts }, signal),
+  };
+}
+
+/** The same of a subtask: its messages are not those of the session. */
+function subtaskHooks(reporter: Reporter, signal: AbortSignal, subtask: number): EngineHooks {
+  return {
+    ...markedHooks(reporter, signal, { subtask }),
+    onMessage: () => Promise.resolve(),
+    onCompaction: () => Promise.resolve(),
+  };
+}
+
+function markedHooks(
+  reporter: Reporter,
+  signal: AbortSignal,
+  mark: { subtask?: number } = {},
+): Pick<EngineHooks, 'onTool' | 'onStep' | 'onWarning'> {
+  return {
     onTool: ({ input, result, ...record }) =>
       reporter.record(
         {
           type: 'tool',
+          ...mark,
           ...record,
           input: cutJson(input, MAX_STORED_INPUT_BYTES),
           result: cutJson(result, MAX_STORED_RESULT_BYTES),
         },
         signal,
       ),
-    onMessage: (message) => reporter.record({ type: 'message', v: 1, message: cutMessage(message) }, signal),
-    onStep: (record) => reporter.record({ type: 'step', ...record }, signal),
-    onCompaction: ({ text, ...counts }) =>
-      reporter.record({ type: 'compaction', text: cutMiddle(text, MAX_TEXT_BYTES), ...counts }, signal),
-    onWarning: (text) => reporter.record({ type: 'warning', text }, signal),
+    onStep: (record) => reporter.record({ type: 'step', ...mark, ...record }, signal),
+    onWarning: (text) => reporter.record({ type: 'warning', ...mark, text }, signal),
   };
 }
 

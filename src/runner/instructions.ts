@@ -12,10 +12,12 @@ import type { EngineTool } from './engine.js';
 export function composeInstructions(
   { agent, abilities, limits, outputSchema }: Pick<ClaimAnswer, 'agent' | 'abilities' | 'limits' | 'outputSchema'>,
   tools: readonly Pick<EngineTool, 'name' | 'server'>[],
-  around: Partial<Surroundings> & { now: number },
+  around: Partial<Surroundings> & { now: number; isSubtask?: boolean },
 ): string {
   const parts = [
-    `You are ${agent.name} (@${agent.handle}), an agent that works on its own: nobody watches while you work, and your last message is the result that is handed over. If only a person can decide or knows what you need, call ask_user: the run then ends, and goes on with the answer.`,
+    around.isSubtask === true
+      ? aboutSubtask(agent)
+      : `You are ${agent.name} (@${agent.handle}), an agent that works on its own: nobody watches while you work, and your last message is the result that is handed over. If only a person can decide or knows what you need, call ask_user: the run then ends, and goes on with the answer.`,
   ];
   if (agent.description !== '') parts.push(`What you are for: ${agent.description}`);
   const inWorkspace = tools.map(({ name }) => name).filter((name) => Object.hasOwn(TOOL_DEFINITIONS, name));
@@ -43,6 +45,11 @@ export function composeInstructions(
     );
   }
   return parts.join('\n\n');
+}
+
+/** Nobody can be asked, and others may be at work in the same place. */
+function aboutSubtask({ name, handle }: ClaimAnswer['agent']): string {
+  return `You are ${name} (@${handle}), an agent that works on its own, and this is a part of your work that you gave to yourself: the message says all that there is to know. Nobody can be asked. Your last message is the result that is handed back, so it must say all that matters. Other parts may be at work beside you in the same workspace and the same shell: give each command its directory.`;
 }
 
 /** By the day: the next day's runs of a session find nothing in a vendor's prompt cache anyway. */

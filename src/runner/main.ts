@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { JOURNAL_DIR, TOKEN_DIR, TOOLS_SOCKET } from '../protocol/pod.js';
 import type { Clock } from '../runtime/clock.js';
 import { systemClock } from '../runtime/clock.js';
+import { inTurn } from './in-turn.js';
 import { createAiSdkEngine } from './ai-sdk-engine.js';
 import { loadRunnerConfig } from './config.js';
 import type { RunnerConfig } from './config.js';
@@ -100,7 +101,7 @@ async function claimAndExecute(
   }
   const ended = await executeRun(claim, {
     gateway,
-    engine: createAiSdkEngine(gateway.modelFetch, clock),
+    engine: createAiSdkEngine(inTurn(gateway.modelFetch), clock),
     toolsSocket: paths.toolsSocket,
     surroundings: config.surroundings,
     tools: createToolsClient({ socketPath: paths.toolsSocket, run: config.run, clock }),

@@ -97,7 +97,9 @@ describe('memory', () => {
     expect(await tool(pod, 1, 'memory_save', { text: 'one' })).toEqual(first);
     expect(notes()).toHaveLength(1);
     expect(await tool(pod, 2, 'memory_search', {})).toMatchObject({ result: { found: 1 } });
-    expect(await tool(pod, 1, 'memory_save', { text: 'late' })).toMatchObject({ status: 409 });
+    // Its answer is kept for a runner that did not hear it.
+    await tool(pod, 1, 'memory_save', { text: 'late' });
+    expect(notes()).toHaveLength(1);
     // Another gateway pod knows no answers; the name is the same.
     const other = pods.world.startGateway();
     pods.world.removeGatewayPod('gateway-1');

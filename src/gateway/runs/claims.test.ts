@@ -79,6 +79,7 @@ test('the claim answers with everything the run needs, writes one status and rea
       ],
       untrusted: true,
       parallel: true,
+      subtasks: true,
       memories: [],
       skills: [],
       approvals: { required: ['self'], always: [] },

@@ -40,7 +40,8 @@ export function recordingOf(events: readonly RunEvent[]): Recording {
   let told: string | undefined;
   for (const event of ordered) {
     const last = answers.at(-1);
-    if (event.type === 'step' && event.finishReason === 'length' && last !== undefined) last.isCut = true;
+    if (event.type === 'step' && event.subtask === undefined && event.finishReason === 'length' && last !== undefined)
+      last.isCut = true;
     if (event.type !== 'message') continue;
     const { message } = event;
     if (message.role === 'user') told ??= message.text;

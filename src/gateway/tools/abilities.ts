@@ -64,6 +64,7 @@ export class AbilitiesReader {
     return {
       tools: this.toolsOf(run, agent, box),
       parallel: true,
+      subtasks: agent.spec.tools.agents,
       untrusted: isUntrusted(run),
       memories: agent.spec.tools.memory ? this.#recentNotes(namespace, agent) : [],
       skills: skills.slice(0, MAX_SHOWN_SKILLS),

@@ -55,25 +55,32 @@ type Tools = {
   [Name in GatewayToolName]: (input: GatewayToolInput<Name>, context: ToolContext) => ToolAnswer | Promise<ToolAnswer>;
 };
 
-/** Answers that are kept for a runner that did not hear them: more than it makes calls beside each other. */
-const MAX_ANSWERS = 8;
+/** Answers that are kept for a runner that did not hear them: more than it makes calls beside each other, subtasks with them. */
+const MAX_ANSWERS = 32;
 
 /** The latest answers of a run, by the number of the call. */
 class Answers {
   readonly #answers = new Map<number, ToolAnswer>();
+  /** Calls that were made and have no answer: the runner asks for them again. */
+  readonly #open = new Set<number>();
   #latest = 0;
   /** The latest of a call that stands alone. */
   #latestAlone = 0;
 
   /** Undefined for a call that was not answered. Throws 409 for one that the runner had before it made others. */
   find(call: number, isParallel: boolean): ToolAnswer | undefined {
-    const latest = isParallel ? Math.max(this.#latestAlone, this.#latest - MAX_ANSWERS + 1) : this.#latest;
-    if (call >= latest) return this.#answers.get(call);
+    const known = this.#answers.get(call);
+    if (known !== undefined || this.#open.has(call)) return known;
+    if (call > (isParallel ? this.#latest - MAX_ANSWERS : this.#latestAlone)) {
+      this.#open.add(call);
+      return undefined;
+    }
     throw new GatewayError(409, 'a later call of this run was answered already', { type: 'SequenceConflict' });
   }
 
   keep(call: number, isParallel: boolean, answer: ToolAnswer): void {
     this.#answers.set(call, answer);
+    this.#open.delete(call);
     this.#latest = Math.max(this.#latest, call);
     if (!isParallel) this.#latestAlone = call;
     for (const kept of this.#answers.keys()) if (kept <= this.#latest - MAX_ANSWERS) this.#answers.delete(kept);

@@ -260,8 +260,8 @@ function parsedOutput({ status }: AgentRun, output: string | null): { outputJson
   }
 }
 
-function toolCall({ step, tool, input, result, isError, durationMs }: ToolEvent) {
-  return { step, tool, input, result, isError, durationMs };
+function toolCall({ step, tool, input, result, isError, durationMs, subtask }: ToolEvent) {
+  return { step, tool, input, result, isError, durationMs, ...(subtask === undefined ? {} : { subtask }) };
 }
 
 /** What the agent received; null after retention has removed it, or when it is damaged. */
