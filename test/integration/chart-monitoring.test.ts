@@ -18,6 +18,7 @@ import {
   trackReadiness,
 } from '../../src/observability/metrics.js';
 import { createBacklogMetrics } from '../../src/run/start/backlog-metrics.js';
+import { createDownloadMetrics } from '../../src/downloads/metrics.js';
 import { createWebhookMetrics } from '../../src/webhook/metrics.js';
 import { renderChart } from '../builders/chart.js';
 
@@ -57,6 +58,7 @@ function exported(): Promise<{ name: string; labels: string[] }[]> {
   createEventMetrics(registry);
   createArchiveMetrics(registry);
   createWebhookMetrics(registry);
+  createDownloadMetrics(registry);
   createRunMetrics(registry);
   createInstallationMetrics(registry);
   createRetentionMetrics(registry);
