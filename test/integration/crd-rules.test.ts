@@ -46,6 +46,16 @@ describe('the rules of the CRDs', () => {
     return server.api.create(type, { apiVersion, kind, metadata, spec } as KubeObject);
   }
 
+  test('a key that was revoked stays revoked', async () => {
+    const { metadata } = await create('APIKey', 'leaked', {});
+    const ref = { name: metadata.name, namespace };
+    const revoke = (revoked: unknown) =>
+      server.api.patch(kindOf('APIKey'), ref, { spec: { revoked } }, { type: 'merge' });
+    await revoke(true);
+    for (const back of [false, null]) expect(await refusal(revoke(back))).toContain('cannot be taken back');
+    await server.api.patch(kindOf('APIKey'), ref, { spec: { description: 'leaked in May' } }, { type: 'merge' });
+  });
+
   test.each([
     ['a Box that looks like a workspace namespace', 'Box', 'ws-a', { workspace: 'w' }, 'must not begin with ws-'],
     ['a Box with a name above 60 characters', 'Box', 'b'.repeat(61), { workspace: 'w' }, 'at most 60'],

@@ -6,7 +6,7 @@ import { Conditions, Timestamp } from './common.js';
 export const APIKeySpec = z.object({
   description: z.string().max(256).optional().describe('What the key is for.'),
   expiresAt: Timestamp.optional().describe('The key stops working at this time; never when absent.'),
-  revoked: z.boolean().default(false).describe('True makes the key invalid at once.'),
+  revoked: z.boolean().default(false).describe('True makes the key invalid at once, and for good.'),
   readOnly: z
     .boolean()
     .default(false)
@@ -43,6 +43,14 @@ export const APIKeys = defineResource({
     { name: 'Last Used', jsonPath: '.status.lastUsedAt', type: 'date', description: 'When the key was last seen.' },
     AGE_COLUMN,
   ],
-  rules: [dnsLabelName('APIKey', 63)],
+  rules: [
+    dnsLabelName('APIKey', 63),
+    {
+      // Whoever has the value would be let in again, and nobody would see why.
+      rule: '!oldSelf.spec.revoked || self.spec.revoked',
+      message: 'spec.revoked cannot be taken back: create another APIKey',
+      fieldPath: '.spec.revoked',
+    },
+  ],
 });
 export type APIKey = Resource<z.output<typeof APIKeySpec>, z.output<typeof APIKeyStatus>>;
