@@ -132,6 +132,18 @@ describe('helm uninstall', () => {
       await ok(['delete', ...args, '--timeout=120s']);
     }
     await ok(['patch', 'agentrun', 'held', '-n', NAMESPACE, '--type=merge', '-p', '{"metadata":{"finalizers":null}}']);
+    // The CRDs are still there, as those of the former release.
+    const again = ['install', 'other', 'charts/boxwright', '-n', 'elsewhere', '--create-namespace'];
+    const reinstall = (...more: string[]) =>
+      tools.helm(['--kubeconfig', server.kubeconfig, ...again, '--set', 'publicUrl=http://x', ...more]);
+    expect(await reinstall()).toMatchObject({
+      ok: false,
+      stderr: expect.stringContaining('invalid ownership metadata'),
+    });
+    expect(await reinstall('--take-ownership')).toMatchObject({ ok: true });
+    expect(await ok(['get', 'deployments', '-n', 'elsewhere', '-o', 'name'])).toContain('boxwright-api');
+    const gone = ['uninstall', 'other', '-n', 'elsewhere', '--no-hooks'];
+    expect(await tools.helm(['--kubeconfig', server.kubeconfig, ...gone])).toMatchObject({ ok: true });
     const crds = (await ok(['get', 'crds', '-o', 'name'])).split('\n').filter((name) => name.endsWith('boxwright.dev'));
     expect(crds.length).toBeGreaterThan(10);
     await ok(['delete', ...crds, '--timeout=120s']);
