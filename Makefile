@@ -49,6 +49,7 @@ generate: deps ## Writes CRDs, chart schema and reference docs from the code.
 .PHONY: check
 check: deps ## Types, lint and format; changes nothing.
 	tsc --noEmit
+	tsc --noEmit -p src/app
 	npm run -s lint
 	prettier --check --log-level warn .
 

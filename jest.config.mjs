@@ -27,6 +27,7 @@ export default {
   projects: [
     { ...shared, displayName: 'unit', testMatch: ['<rootDir>/src/**/*.test.ts'] },
     { ...shared, displayName: 'component', testMatch: ['<rootDir>/test/component/**/*.test.ts'] },
+    { ...shared, displayName: 'browser', testMatch: ['<rootDir>/test/browser/**/*.test.ts'] },
     { ...shared, displayName: 'repo', testMatch: ['<rootDir>/test/repo/**/*.test.ts'] },
     {
       ...shared,

@@ -2,11 +2,15 @@
 import { build } from 'esbuild';
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { buildApp } from './build-app.mjs';
 import { BUILD, BUNDLES } from './build-options.mjs';
 
 const [outdir = 'dist'] = process.argv.slice(2);
 
 rmSync(outdir, { recursive: true, force: true });
-await Promise.all(
-  Object.entries(BUNDLES).map(([image, entryPoints]) => build({ ...BUILD, entryPoints, outdir: join(outdir, image) })),
-);
+await Promise.all([
+  ...Object.entries(BUNDLES).map(([image, entryPoints]) =>
+    build({ ...BUILD, entryPoints, outdir: join(outdir, image) }),
+  ),
+  buildApp(join(outdir, 'boxwright', 'app')),
+]);

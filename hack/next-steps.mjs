@@ -8,6 +8,7 @@ const mcp = `${baseUrl}/api/mcp/account`;
 console.log(`
 What next (these facts are also in ${factsFile}):
 
+The app       ${baseUrl}/   (sign in with the API key)
 MCP endpoint  ${mcp}
 API key       ${apiKey}
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # All tests, each level as early as what it needs is there: generated files, types, lint, format; unit, component and
-# repository tests; integration tests on a real API server; a burst on one; MCP clients that others wrote; end-to-end tests
+# repository tests; integration tests on a real API server; a burst on one; MCP clients that others wrote; the app in a browser; end-to-end tests
 # in real pods. Every level runs even when an earlier one failed, so that one run tells everything. At the end: how long each
 # level took, the slowest tests, and one line that counts all of them: `N passed, N failed, N skipped`.
 set -uo pipefail
@@ -72,7 +72,7 @@ install_package() {
     DEBIAN_FRONTEND=noninteractive apt-get install -q --yes --no-install-recommends "${retries[@]}" "$1"
 }
 
-# The archive's tests start a PostgreSQL server of their own, those of the browser tools a Chromium. Installed here and not
+# The archive's tests start a PostgreSQL server of their own, those of the browser tools and of the app a Chromium. Installed here and not
 # in a test: two test files at once would fight for the lock of apt.
 install_packages() {
   install_package postgresql '/usr/lib/postgresql/*/bin/postgres' &&
@@ -103,6 +103,7 @@ await packages
 await tools
 # They mostly wait for an API server, as the end-to-end tests wait for their pods: more of them at once than processors.
 level integration run_jest integration integration --maxWorkers 3
+level browser run_jest browser browser --runInBand
 level clients run_jest clients clients
 await up
 # With nothing beside it but a cluster at rest: it takes the whole machine, and a controller would lose its Lease.

@@ -263,7 +263,7 @@ function createPublicApp(core: Core, followers: Followers) {
     }),
     downloads: createDownloads(core, followers, http),
     mcp: createMcpRouter(endpoint),
-    web: createAppRouter({ ...endpoint, ...appOf(core, followers), scope: services.scope }),
+    web: createAppRouter({ ...endpoint, ...appOf(core, followers), scope: services.scope, runs: services.runs }),
   });
 }
 

@@ -10,6 +10,7 @@
  * | `POST /api/app/call`          | a JSON-RPC message as for the MCP endpoint                    |
  * | `GET /api/app/board?since=`   | boxes and agents with the sums of their runs since that time  |
  * | `GET /api/app/inbox?since=`   | what waits for a person, and runs that failed since that time |
+ * | `GET /api/app/timeline?agentId=&runId=` | what happened in a run, in order                    |
  * | `GET /api/app/events`         | server-sent events: `change`, `signed-out`                    |
  *
  * Calls that may change something need the header `x-boxwright-app`, which no form and no foreign page can send, and an Origin
@@ -20,9 +21,12 @@ import { z } from 'zod';
 import { hashOfApiKey } from '../api/api-key-validity.js';
 import { answerMessage } from '../mcp/router.js';
 import type { McpRouterDeps } from '../mcp/router.js';
+import { toolFailure } from '../mcp/tool-error.js';
 import { readCappedBody } from '../net/capped-body.js';
 import { readBoard, readInbox } from '../services/board/board.js';
 import type { Caller } from '../services/keys/key-check.js';
+import { getRunEvents } from '../services/runs/runs.js';
+import type { RunDeps } from '../services/runs/runs.js';
 import type { ScopeDeps } from '../services/scope.js';
 import { DATA_HEADERS } from './headers.js';
 import { SESSION_MS } from './session-cookie.js';
@@ -43,6 +47,7 @@ export interface AppRouterDeps extends Omit<McpRouterDeps, 'isOriginAllowed'> {
   cookie: SessionCookie;
   watchers: Watchers;
   scope: ScopeDeps;
+  runs: RunDeps;
   /** Undefined when the image has no app. */
   files: StaticFiles | undefined;
 }
@@ -89,6 +94,7 @@ const ROUTES: Record<string, Record<string, Route>> = {
   },
   board: { GET: (call) => sendSince(call, readBoard) },
   inbox: { GET: (call) => sendSince(call, readInbox) },
+  timeline: { GET: sendTimeline },
   events: { GET: watch },
 };
 
@@ -188,6 +194,21 @@ function sendSince(
   const since = Since.safeParse(new URLSearchParams(request.url?.split('?')[1] ?? '').get('since'));
   if (!since.success) return sendError(response, 400, 'since must be a time such as 2026-05-01T00:00:00.000Z');
   sendJson(response, 200, read(deps.scope, caller, new Date(since.data).toISOString()));
+}
+
+async function sendTimeline({ deps, request, response, caller }: AppCall): Promise<void> {
+  const query = new URLSearchParams(request.url?.split('?')[1] ?? '');
+  try {
+    sendJson(
+      response,
+      200,
+      await getRunEvents(deps.runs, caller, query.get('agentId') ?? '', query.get('runId') ?? ''),
+    );
+  } catch (error) {
+    const failure = toolFailure(error);
+    if (failure.fault) deps.log.error({ err: error }, 'the events of a run could not be read');
+    sendError(response, failure.fault ? 503 : 404, failure.message);
+  }
 }
 
 function watch({ deps, response, caller, hash }: AppCall): void {

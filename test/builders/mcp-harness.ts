@@ -124,6 +124,8 @@ export class McpHarness {
     registry: Registry = createRegistry(),
     private readonly archive?: ArchiveReader,
     private readonly files?: StaticFiles,
+    /** For the app alone. */
+    private readonly appUrl = PUBLIC_URL,
   ) {
     this.registry = registry;
     this.#seedAccounts();
@@ -199,11 +201,12 @@ export class McpHarness {
       mcp: createMcpRouter({ ...endpoint, isOriginAllowed: allowedOrigins(PUBLIC_URL, []) }),
       web: createAppRouter({
         ...endpoint,
-        publicOrigin: new URL(PUBLIC_URL).origin,
+        publicOrigin: new URL(this.appUrl).origin,
         seal: createSessionSeal({ keyring, clock }),
-        cookie: new SessionCookie(PUBLIC_URL),
+        cookie: new SessionCookie(this.appUrl),
         watchers: this.watchers,
         scope: services.scope,
+        runs: services.runs,
         files: this.files,
       }),
     });

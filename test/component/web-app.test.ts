@@ -318,6 +318,26 @@ describe('the inbox', () => {
   });
 });
 
+describe('the timeline of a run', () => {
+  test('has what its gateway pod knows beyond what is stored; of another workspace it is unknown', async () => {
+    const harness = new McpHarness();
+    const claim = { podUid: 'p', podName: 'p', gatewayAddress: 'g:1' };
+    const { metadata } = harness.seedRun('acme-box', 'greeter-1', { status: { phase: 'running', claim } as never });
+    const event = { type: 'warning', seq: 1, at: '2026-05-01T09:00:00.000Z', text: '<b>careful</b>' } as const;
+    harness.told.set('bw-acme-box/greeter-1', {
+      uid: metadata.uid ?? '',
+      usage: { steps: 0, inputTokens: 0, outputTokens: 0, totalTokens: 0 },
+      events: [event],
+      incomplete: false,
+    });
+    const path = 'timeline?agentId=acme-box.greeter&runId=greeter-1';
+    expect((await read(harness, path, await signIn(harness))).body).toEqual({ events: [event], transcript: 'full' });
+    const foreign = await read(harness, path, await signIn(harness, OTHER_KEY));
+    expect([foreign.status, foreign.body]).toEqual([404, { error: expect.stringMatching(/^agent not found/) }]);
+    expect((await read(harness, 'timeline', await signIn(harness))).status).toBe(404);
+  });
+});
+
 describe('events', () => {
   test('tell a page that something of its workspace has changed, many changes at once', async () => {
     const harness = new McpHarness();

@@ -219,6 +219,25 @@ async function withStoredInput(deps: ScopeDeps, agent: ApiAgent, run: AgentRun):
   return stored === undefined ? run : { ...run, spec: stored.spec };
 }
 
+/**
+ * What happened in a run, in order: what is stored, and what its gateway pod knows beyond. One GET, the chunks of the transcript
+ * and one question to the gateway pod of a run that works.
+ */
+export async function getRunEvents(deps: RunDeps, caller: Caller, id: string, runId: string) {
+  const agent = await findAgent(deps, caller, id);
+  const run = await readRun(deps, agent, runId);
+  const live = await liveOf(deps.feeds, run);
+  const transcript =
+    run.status?.transcript?.state === 'archived'
+      ? await readArchivedTranscript(deps, agent, run)
+      : await kubeCall(deps, (signal) => readTranscript(readsWithin(deps, signal), run));
+  const last = transcript.events.at(-1)?.seq ?? 0;
+  return {
+    events: [...transcript.events, ...(live?.events ?? []).filter(({ seq }) => seq > last)],
+    transcript: live?.incomplete === true ? ('truncated' as const) : transcript.state,
+  };
+}
+
 type ToolEvent = Extract<RunEvent, { type: 'tool' }>;
 
 interface DetailsOf {

@@ -1,0 +1,158 @@
+/** One agent: a message to it, its runs and its instructions. */
+import { useMutation, useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
+import { Link, useLocation } from 'wouter';
+import { callTool } from './api.js';
+import type { Agent, Run } from './api.js';
+import { AgentText, Empty, Problem, Status, When, count, duration, money, runHref } from './parts.js';
+import { T } from './texts.js';
+
+const text = T.agentPage;
+
+/** What a person needs to use an agent. */
+export function AgentPage({ agentId, canWrite }: { agentId: string; canWrite: boolean }) {
+  const agent = useQuery({
+    queryKey: ['live', 'agent', agentId],
+    queryFn: () => callTool<Agent>('get_agent', { agentId }),
+  });
+  if (agent.isPending) return <p className="center">{T.loading}</p>;
+  if (agent.isError) return <Problem error={agent.error} retry={() => void agent.refetch()} />;
+  const { name, description, status, active, inactiveReason, soul, provider, model } = agent.data;
+  return (
+    <>
+      <div className="head">
+        <h1>{name}</h1>
+        <Status value={status} />
+        <code>{agentId}</code>
+      </div>
+      {description ? <p className="description">{description}</p> : null}
+      {active ? null : <Problem error={new Error(`${text.inactive} ${inactiveReason ?? ''}`)} />}
+      {canWrite ? <Talk agentId={agentId} /> : null}
+      <section aria-label={text.runs}>
+        <h2 className="box">{text.runs}</h2>
+        <Runs agentId={agentId} />
+      </section>
+      <section aria-label={text.instructions}>
+        <h2 className="box">{text.instructions}</h2>
+        <div className="card">
+          <p className="small muted">
+            {text.model}: {provider} {model ?? text.defaultModel}
+          </p>
+          {soul === '' ? <p>{text.noInstructions}</p> : <AgentText text={soul} />}
+        </div>
+      </section>
+    </>
+  );
+}
+
+function Talk({ agentId }: { agentId: string }) {
+  const [, navigate] = useLocation();
+  return (
+    <Message
+      label={text.talk}
+      hint={text.talkHint}
+      action={text.send}
+      send={async (message) => {
+        const run = await callTool<Run>('send_message', { agentId, message, waitSeconds: 0 });
+        navigate(runHref(agentId, run.runId));
+      }}
+    />
+  );
+}
+
+interface MessageProps {
+  label: string;
+  hint?: string;
+  action: string;
+  send: (message: string) => Promise<unknown>;
+}
+
+/** A text to send; it is empty again when it was taken. */
+export function Message({ label, hint, action, send }: MessageProps) {
+  const [message, setMessage] = useState('');
+  const sending = useMutation({ mutationFn: send, onSuccess: () => setMessage('') });
+  const submit = () => {
+    if (message.trim() !== '' && !sending.isPending) sending.mutate(message);
+  };
+  return (
+    <form
+      className="card message"
+      onSubmit={(event) => {
+        event.preventDefault();
+        submit();
+      }}
+    >
+      <label>
+        {label}
+        <textarea
+          rows={3}
+          value={message}
+          placeholder={hint}
+          onChange={(event) => setMessage(event.target.value)}
+          onKeyDown={(event) => {
+            if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) submit();
+          }}
+        />
+      </label>
+      {sending.isError ? <Problem error={sending.error} /> : null}
+      <div className="row end">
+        <button className="primary" disabled={sending.isPending || message.trim() === ''}>
+          {action}
+        </button>
+      </div>
+    </form>
+  );
+}
+
+function Runs({ agentId }: { agentId: string }) {
+  const runs = useQuery({
+    queryKey: ['live', 'runs', agentId],
+    queryFn: () => callTool<{ runs: Run[] }>('list_runs', { agentId, limit: 100 }),
+  });
+  if (runs.isPending) return <p>{T.loading}</p>;
+  if (runs.isError) return <Problem error={runs.error} retry={() => void runs.refetch()} />;
+  if (runs.data.runs.length === 0) return <Empty>{text.noRuns}</Empty>;
+  return (
+    <div className="table" tabIndex={0} role="region" aria-label={text.runs}>
+      <table>
+        <thead>
+          <tr>
+            {text.columns.map((column) => (
+              <th key={column} scope="col">
+                {column}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {runs.data.runs.map((run) => (
+            <RunRow key={run.runId} agentId={agentId} run={run} />
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function RunRow({ agentId, run }: { agentId: string; run: Run }) {
+  const { runId, status, trigger, startedAt, finishedAt, steps, totalTokens, costUsd, error } = run;
+  return (
+    <tr>
+      <td>
+        <Status value={status} />
+      </td>
+      <td>
+        <Link href={runHref(agentId, runId)}>{runId}</Link>
+        {error === null ? null : <div className="small bad clip">{error}</div>}
+      </td>
+      <td>{trigger}</td>
+      <td>
+        <When at={startedAt} />
+      </td>
+      <td className="number">{finishedAt === null ? '' : duration(Date.parse(finishedAt) - Date.parse(startedAt))}</td>
+      <td className="number">{count(steps)}</td>
+      <td className="number">{count(totalTokens)}</td>
+      <td className="number">{costUsd === null ? '' : money(costUsd)}</td>
+    </tr>
+  );
+}
