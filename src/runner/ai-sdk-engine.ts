@@ -7,7 +7,8 @@ import { compactionWindow } from './compaction.js';
 import { forAnotherModel, toModelMessages } from './conversation.js';
 import type { Engine, EngineInput, EngineTool, ToolResult } from './engine.js';
 import { Loop } from './engine-loop.js';
-import { describeFailure, isNotServed } from './model-failure.js';
+import { Fallbacks } from './fallbacks.js';
+import { describeFailure } from './model-failure.js';
 import { languageModel, optionsFor } from './model-provider.js';
 import { CACHE_MARK, markedMessages } from './prompt-cache.js';
 import type { StepEnd } from './sdk-step.js';
@@ -102,7 +103,7 @@ async function generate(input: EngineInput, { loop, fetch, signal }: GenerateCon
         }),
   );
   let messages = toModelMessages(input.messages, input);
-  const left = [...(input.fallbacks ?? [])];
+  const fallbacks = new Fallbacks(input.fallbacks);
   const toTheEnd = () =>
     generateText({
       ...settings,
@@ -129,14 +130,14 @@ async function generate(input: EngineInput, { loop, fetch, signal }: GenerateCon
   for (;;) {
     try {
       const { finalStep } = await toTheEnd();
+      fallbacks.answered();
       const more = await moreAfter(finalStep, { loop, input, signal });
       if (more === undefined) return;
       messages = [...messages, ...more];
     } catch (error) {
       if (signal.aborted) throw error;
-      const next = isNotServed(error) ? left.shift() : undefined;
+      const next = await fallbacks.after(error, loop);
       if (next !== undefined) {
-        await loop.goOnWith(next, error);
         context.reset(compactionWindow(next.contextWindow, input.compactAt));
         settings = await settingsOf({ ...input, ...next }, fetch);
         messages = forAnotherModel(messages);

@@ -56,6 +56,8 @@ interface CallRecord {
 export class Loop {
   readonly #hooks: EngineHooks;
   #model: Recipient;
+  /** The one that it took the place of. */
+  #before: Recipient;
   readonly #input: Pick<EngineInput, 'steering' | 'stepLimit' | 'shared'>;
   steps = 0;
   output: string | null = null;
@@ -94,6 +96,7 @@ export class Loop {
     this.steps = input.shared?.settle() ?? 0;
     this.#check = outputCheck;
     this.#model = { provider, model };
+    this.#before = this.#model;
     this.pictures = new PictureShow(this.#model);
   }
 
@@ -108,12 +111,20 @@ export class Loop {
   /** The provider of the model does not serve it: another one answers from here on. */
   async goOnWith({ provider, model }: Recipient, error: unknown): Promise<void> {
     const { provider: before, model: former } = this.#model;
+    this.#before = this.#model;
     this.#model = { provider, model };
     this.pictures = new PictureShow(this.#model);
     const { message } = describeFailure(error);
     await this.#hooks.onWarning(
       `Model ${model} of ${provider} goes on in the place of ${former} of ${before}: ${message}`,
     );
+  }
+
+  /** The model that was to go on cannot be used: the one before is still to be replaced. */
+  async passOver(error: unknown): Promise<void> {
+    const { provider, model } = this.#model;
+    this.#model = this.#before;
+    await this.#hooks.onWarning(`Model ${model} of ${provider} is passed over: ${describeFailure(error).message}`);
   }
 
   /** Whether no step follows, whatever the model wants. */

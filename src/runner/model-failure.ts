@@ -20,6 +20,11 @@ export function isNotServed(error: unknown): boolean {
   return body?.notServed === true || body?.error?.type === 'ModelNotConfigured';
 }
 
+/** Whether a budget in US dollars kept the call back, because the model has no price. */
+export function isUnpriced(error: unknown): boolean {
+  return describeFailure(error).reason === 'ModelUnpriced';
+}
+
 /** A failed model call in the words of the gateway: `{"error": {"type": "<RunReason>", "message": "..."}}`. */
 export function describeFailure(error: unknown): Pick<EngineOutcome, 'reason' | 'message'> {
   if (!APICallError.isInstance(error)) {

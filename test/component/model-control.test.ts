@@ -203,6 +203,41 @@ describe('an agent with fallbackModels', () => {
     expect(at.vendor.requests.every(({ body }) => body['model'] === 'claude-sonnet-5')).toBe(true);
   });
 
+  describe('under a budget in US dollars', () => {
+    const inDollars = (at: Awaited<ReturnType<typeof scene>>) =>
+      at.world.changeRun('helper-1', { status: { budget: { at: '2026-01-01T00:00:00.000Z', granted: { usd: '9' } } } });
+    const answers = ({ body }: SeenRequest) =>
+      body['model'] === 'claude-sonnet-5' ? refusal(404, 'gone') : { text: 'Done.' };
+
+    test('passes over one without a price, and goes on with the next', async () => {
+      const fallbackModels = ['claude-haiku-5-5', 'claude-haiku-4-5'];
+      const at = await scene(ANTHROPIC, answers, { agent: { fallbackModels } });
+      inDollars(at);
+      const warnings: string[] = [];
+      expect(await runAgent(at, { warnings })).toMatchObject({ reason: 'Completed', output: 'Done.' });
+      expect(at.vendor.requests.map(({ body }) => body['model'])).toEqual(['claude-sonnet-5', 'claude-haiku-4-5']);
+      expect(warnings).toEqual([
+        expect.stringContaining('Model claude-haiku-5-5 of anthropic goes on'),
+        expect.stringMatching(/^Model claude-haiku-5-5 of anthropic is passed over: .*price of its model is not known/),
+        expect.stringMatching(/^Model claude-haiku-4-5 .* in the place of claude-sonnet-5 of anthropic: .*404: gone/),
+      ]);
+    });
+
+    test('ends with why its own model does not serve when only one without a price is left', async () => {
+      const at = await scene(ANTHROPIC, answers, { agent: { fallbackModels: ['claude-haiku-5-5'] } });
+      inDollars(at);
+      const outcome = await runAgent(at);
+      expect(outcome).toMatchObject({ reason: 'ModelError', message: expect.stringContaining('HTTP 404: gone') });
+    });
+
+    test('ends when its own model has no price', async () => {
+      const one = { ...ANTHROPIC, model: 'claude-haiku-5-5' } as unknown as Case;
+      const at = await scene(one, answers, { agent: { fallbackModels: ['claude-haiku-4-5'] } });
+      inDollars(at);
+      expect(await runAgent(at)).toMatchObject({ reason: 'ModelUnpriced' });
+    });
+  });
+
   test('ends with the words of the last when none serves', async () => {
     const at = await scene(ANTHROPIC, () => refusal(404, 'gone'), options);
     const outcome = await runAgent(at);
