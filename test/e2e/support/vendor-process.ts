@@ -6,6 +6,7 @@
  */
 import { createServer } from 'node:http';
 import { startFakeProvider } from '../../builders/fake-provider.js';
+import { withRunIds } from './run-ids.js';
 import type { FakeAnswer, FakeFault, SeenRequest } from '../../builders/fake-provider.js';
 
 export const VENDOR_PORT = 8080;
@@ -44,7 +45,7 @@ function answerFor(seen: SeenRequest): FakeAnswer | FakeFault {
   const answers = scripts.get(name) ?? [];
   const answer = answers[Math.min(before.length, answers.length - 1)] ?? { text: 'There is no such case.' };
   if ('fault' in answer) return answer;
-  const { usage, times = 1, ...rest } = answer;
+  const { usage, times = 1, ...rest } = withRunIds(answer, text);
   const said = { ...rest, ...(rest.text === undefined ? {} : { text: rest.text.repeat(times) }) };
   if (usage !== 'all') return usage === undefined ? said : { ...said, usage };
   return { ...said, usage: { input: Math.ceil(Buffer.byteLength(text) / 4), output: Number(seen.body['max_tokens']) } };
