@@ -71,8 +71,8 @@ const GENERIC: Record<string, readonly ResourceType[]> = {
   ),
   'src/controllers/common/workloads.ts type': WORKLOAD_TYPES,
   'src/controllers/box/finalize.ts type': [...CHILDREN, ...named('Agents', 'AgentEvals')],
-  'src/controllers/roll-up/roll-up.ts owner.type': named('Agents', 'Boxes', 'Workspaces'),
-  'src/controllers/roll-up/controller.ts type': named('Agents', 'Boxes', 'Workspaces'),
+  'src/controllers/roll-up/roll-up.ts owner.type': named('Agents', 'AgentTriggers', 'Boxes', 'Workspaces'),
+  'src/controllers/roll-up/controller.ts type': named('Agents', 'AgentTriggers', 'Boxes', 'Workspaces'),
 };
 
 /** Calls in sources that a process loads for something else. */
