@@ -73,6 +73,7 @@ test('the claim answers with everything the run needs, writes one status and rea
         'list_agents',
         'call_agent',
         'await_agents',
+        'publish_file',
         'edit_soul',
         'install_skill',
         'install_mcp',
