@@ -1,23 +1,25 @@
-/** One agent: a message to it, its runs and its instructions. */
+/** One agent: a message to it, its runs and instructions, its triggers and schedules. */
 import { useMutation, useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { Link, useLocation } from 'wouter';
 import { callTool } from './api.js';
 import type { Agent, Run } from './api.js';
-import { AgentText, Empty, Problem, Status, When, count, duration, money, runHref } from './parts.js';
+import { AgentText, Empty, Problem, Status, When, agentHref, count, duration, money, runHref } from './parts.js';
+import { Schedules } from './schedules.js';
 import { T } from './texts.js';
+import { Triggers } from './triggers.js';
 
 const text = T.agentPage;
 
 /** What a person needs to use an agent. */
-export function AgentPage({ agentId, canWrite }: { agentId: string; canWrite: boolean }) {
+export function AgentPage({ agentId, tab, canWrite }: { agentId: string; tab: string; canWrite: boolean }) {
   const agent = useQuery({
     queryKey: ['live', 'agent', agentId],
     queryFn: () => callTool<Agent>('get_agent', { agentId }),
   });
   if (agent.isPending) return <p className="center">{T.loading}</p>;
   if (agent.isError) return <Problem error={agent.error} retry={() => void agent.refetch()} />;
-  const { name, description, status, active, inactiveReason, soul, provider, model } = agent.data;
+  const { name, description, status, active, inactiveReason } = agent.data;
   return (
     <>
       <div className="head">
@@ -27,6 +29,28 @@ export function AgentPage({ agentId, canWrite }: { agentId: string; canWrite: bo
       </div>
       {description ? <p className="description">{description}</p> : null}
       {active ? null : <Problem error={new Error(`${text.inactive} ${inactiveReason ?? ''}`)} />}
+      <nav className="tabs" aria-label={text.parts}>
+        {Object.entries(text.tabs).map(([part, label]) => (
+          <Link key={part} href={tabHref(agentId, part)} aria-current={part === tab ? 'page' : undefined}>
+            {label}
+          </Link>
+        ))}
+      </nav>
+      {tab === 'triggers' ? <Triggers agentId={agentId} canWrite={canWrite} /> : null}
+      {tab === 'schedules' ? <Schedules agentId={agentId} canWrite={canWrite} /> : null}
+      {tab === '' ? <Overview agent={agent.data} canWrite={canWrite} /> : null}
+    </>
+  );
+}
+
+function tabHref(agentId: string, tab: string): string {
+  return tab === '' ? agentHref(agentId) : `${agentHref(agentId)}/${tab}`;
+}
+
+function Overview({ agent, canWrite }: { agent: Agent; canWrite: boolean }) {
+  const { id: agentId, soul, provider, model } = agent;
+  return (
+    <>
       {canWrite ? <Talk agentId={agentId} /> : null}
       <section aria-label={text.runs}>
         <h2 className="box">{text.runs}</h2>

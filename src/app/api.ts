@@ -93,6 +93,41 @@ export interface FullRun extends Run {
   reason: string | null;
   warnings: string[];
   note?: string;
+  files: PublishedFile[];
+}
+
+export interface PublishedFile {
+  name: string;
+  mediaType: string;
+  bytes: number;
+  description?: string;
+  url: string | null;
+}
+
+export interface Trigger {
+  slug: string;
+  name: string;
+  description: string | null;
+  body: string;
+  methods: string[];
+  enabled: boolean;
+  fireCount: number;
+  lastFiredAt: string | null;
+  /** Absent for a key that may only read; null until the trigger has one. */
+  url?: string | null;
+}
+
+export interface Schedule {
+  slug: string;
+  name: string;
+  body: string;
+  cron: string | null;
+  runAt: string | null;
+  timezone: string;
+  enabled: boolean;
+  lastRunAt: string | null;
+  lastRunId: string | null;
+  nextRunAt: string | null;
 }
 
 export interface Agent {

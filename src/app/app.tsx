@@ -102,8 +102,10 @@ function Frame({ session }: { session: Session }) {
           <Route path="/inbox">
             <InboxPage canWrite={!session.readOnly} />
           </Route>
-          <Route path="/agents/:agent">
-            {({ agent }) => <AgentPage key={agent} agentId={decodeURIComponent(agent)} canWrite={!session.readOnly} />}
+          <Route path="/agents/:agent/:tab?">
+            {({ agent, tab = '' }) => (
+              <AgentPage key={agent} agentId={decodeURIComponent(agent)} tab={tab} canWrite={!session.readOnly} />
+            )}
           </Route>
           <Route path="/runs/:agent/:run">
             {({ agent, run }) => (

@@ -1,4 +1,5 @@
 /** Small parts of every page. */
+import { useState } from 'react';
 import type { ReactNode } from 'react';
 import Markdown from 'react-markdown';
 import remarkGfm from 'remark-gfm';
@@ -26,6 +27,31 @@ function ago(time: number): string {
   const clock = date.toLocaleTimeString([], { hour: '2-digit', minute: '2-digit' });
   if (date.toDateString() === new Date().toDateString()) return clock;
   return `${date.toLocaleDateString([], { month: 'short', day: 'numeric' })}, ${clock}`;
+}
+
+/** A time to come, in the zone of the viewer, with the exact one on hover. */
+export function Moment({ at }: { at: string }) {
+  return (
+    <time dateTime={at} title={at}>
+      {new Date(at).toLocaleString([], { dateStyle: 'medium', timeStyle: 'short' })}
+    </time>
+  );
+}
+
+/** Puts a text on the clipboard, and says so. */
+export function Copy({ value, label }: { value: string; label: string }) {
+  const [isCopied, setCopied] = useState(false);
+  const copy = async () => {
+    await navigator.clipboard.writeText(value);
+    setCopied(true);
+  };
+  return <button onClick={() => void copy()}>{isCopied ? T.copied : label}</button>;
+}
+
+/** `1.2 MB`, in thousands. */
+export function sizeOf(bytes: number): string {
+  if (bytes < 1000) return `${bytes} B`;
+  return bytes < 1_000_000 ? `${(bytes / 1000).toFixed(1)} kB` : `${(bytes / 1_000_000).toFixed(1)} MB`;
 }
 
 /** `1.2 s`, `3 min 5 s`. */

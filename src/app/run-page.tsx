@@ -7,6 +7,7 @@ import { Message } from './agent-page.js';
 import { Answer } from './answer.js';
 import { callTool, readTimeline } from './api.js';
 import type { FullRun, Run } from './api.js';
+import { Files } from './files.js';
 import { AgentText, Code, Problem, Status, When, agentHref, count, duration, money, runHref } from './parts.js';
 import { T } from './texts.js';
 import { Timeline } from './timeline.js';
@@ -59,6 +60,12 @@ export function RunPage({ agentId, runId, canWrite }: RunProps) {
           <div className="card">
             {run.data.output ? <AgentText text={run.data.output} /> : <p className="muted">{text.noOutput}</p>}
           </div>
+        </section>
+      )}
+      {run.data.files.length === 0 ? null : (
+        <section aria-label={text.files}>
+          <h2 className="box">{text.files}</h2>
+          <Files files={run.data.files} />
         </section>
       )}
       {canWrite && run.data.pending === null ? <Next run={run.data} agentId={agentId} /> : null}

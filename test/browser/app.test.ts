@@ -267,6 +267,68 @@ test('a working run is shown as it happens: text, thoughts, calls of tools with 
   while (!harness.requests().includes('patch agentruns')) await page.waitForTimeout(20);
 });
 
+test('triggers: the URL is there when somebody asks for it, is tried, and is another one after a rotation', async () => {
+  harness.seedTrigger('acme-box', 'greeter', 'hello', { spec: { name: 'Hello', body: 'Greet them.' } });
+  await signIn();
+  await page.goto(`${url}#/agents/acme-box.greeter`);
+  await page.getByRole('link', { name: 'Triggers' }).click();
+  const card = page.getByRole('article', { name: 'Hello' });
+  await card.waitFor();
+  expect(await card.getByText('/api/t/').count()).toBe(0);
+  await card.getByRole('button', { name: 'Show URL' }).click();
+  const address = card.getByRole('group', { name: 'URL of Hello' });
+  const before = await address.innerText();
+  expect(before).toMatch(/\/api\/t\/acme-box\.greeter\/hello\/\S+$/);
+  await look('triggers');
+
+  await card.getByText('Try it').click();
+  await card.getByLabel('Payload, as JSON').fill('{"name":"Ada"}');
+  await card.getByRole('button', { name: 'Call the trigger' }).click();
+  await card.getByRole('link', { name: 'Open the run' }).waitFor();
+  const run = [...harness.caches.AgentRun.values()].find(({ triggerName }) => triggerName === 'hello');
+  expect(run?.origin).toBe('trigger');
+
+  await card.getByRole('button', { name: 'Rotate URL' }).click();
+  await card.getByRole('button', { name: 'Give it a new URL' }).click();
+  await card.getByText('The trigger has a new URL.').waitFor();
+  while ((await address.innerText()) === before) await page.waitForTimeout(20);
+
+  await page.getByText('New trigger').click();
+  await page.getByLabel('Name').fill('Release');
+  await page.getByLabel('What the agent is told', { exact: true }).fill('Write the notes.');
+  await page.getByRole('button', { name: 'Create trigger' }).click();
+  await page.getByRole('article', { name: 'Release' }).waitFor();
+});
+
+test('schedules: when they come next, stopped, and started at once', async () => {
+  harness.seedSchedule('acme-box', 'greeter', 'daily', { spec: { name: 'Every morning' } });
+  await signIn();
+  await page.goto(`${url}#/agents/acme-box.greeter/schedules`);
+  const card = page.getByRole('article', { name: 'Every morning' });
+  await card.getByText('Next:').waitFor();
+  await look('schedules');
+  await card.getByRole('button', { name: 'Run now' }).click();
+  await card.getByRole('link', { name: 'Open the run' }).waitFor();
+  await card.getByRole('button', { name: 'Disable' }).click();
+  await card.getByText('Disabled.').waitFor();
+  await card.getByRole('button', { name: 'Enable' }).waitFor();
+});
+
+test('files that a run published are links that end', async () => {
+  const finishedAt = new Date().toISOString();
+  const sha256 = 'a'.repeat(64);
+  const files = [
+    { name: 'report.pdf', mediaType: 'application/pdf', bytes: 120_400, sha256, description: 'For the board.' },
+  ] as NonNullable<NonNullable<AgentRun['status']>['files']>;
+  seed('greeter-9', { status: { phase: 'done', output: 'Here it is.', finishedAt, files } });
+  await signIn();
+  await page.goto(`${url}#/runs/acme-box.greeter/greeter-9`);
+  const link = page.getByRole('link', { name: 'report.pdf' });
+  expect(await link.getAttribute('href')).toMatch(/\/api\/files\/acme-box\/greeter-9\/a{64}\/\d+\/\S+\/report\.pdf$/);
+  await page.getByText('application/pdf, 120.4 kB').waitFor();
+  await look('files');
+});
+
 test('text of agents is never a script, a picture, or a link that hides where it goes', async () => {
   harness.seedAgent('acme-box', 'evil', { spec: { name: HOSTILE.slice(0, 60), description: HOSTILE, soul: HOSTILE } });
   const finishedAt = new Date().toISOString();
@@ -279,9 +341,13 @@ test('text of agents is never a script, a picture, or a link that hides where it
     spec: { agent: 'evil', message: HOSTILE },
     status: { phase: 'error', reason: 'ModelError', message: HOSTILE, output: HOSTILE, finishedAt },
   });
+  harness.seedTrigger('acme-box', 'evil', 'hook', { spec: { name: HOSTILE.slice(0, 60), description: HOSTILE } });
+  harness.seedSchedule('acme-box', 'evil', 'tick', { spec: { name: HOSTILE.slice(0, 60), body: HOSTILE } });
   await signIn();
   for (const place of [
     '',
+    '#/agents/acme-box.evil/triggers',
+    '#/agents/acme-box.evil/schedules',
     '#/inbox',
     '#/agents/acme-box.evil',
     '#/runs/acme-box.evil/evil-1',
@@ -299,6 +365,10 @@ test('a key that may only read shows no way to write; a revoked one ends the ses
   await signIn(READ_ONLY_KEY);
   await page.getByText('(read-only)').waitFor();
   expect(await page.getByRole('button', { name: 'New agent' }).count()).toBe(0);
+  harness.seedTrigger('acme-box', 'greeter', 'hello', { spec: { name: 'Hello' } });
+  await page.goto(`${url}#/agents/acme-box.greeter/triggers`);
+  await page.getByText('The URL is not shown to a key that may only read.').waitFor();
+  expect(await page.getByRole('button', { name: /URL|trigger/ }).count()).toBe(0);
   const [key] = [...harness.caches.APIKey.values()].filter(({ prefix }) => prefix === READ_ONLY_KEY.slice(0, 11));
   const ref = { namespace: key?.namespace ?? '', name: key?.name ?? '' };
   await harness.api.patch(APIKeys, ref, { spec: { revoked: true } }, { type: 'merge' });
