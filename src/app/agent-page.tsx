@@ -1,18 +1,28 @@
 /** One agent: a message to it, its runs and instructions, its triggers and schedules. */
-import { useMutation, useQuery } from '@tanstack/react-query';
-import { useState } from 'react';
+import { useQuery } from '@tanstack/react-query';
 import { Link, useLocation } from 'wouter';
 import { callTool } from './api.js';
 import type { Agent, Run } from './api.js';
 import { AgentText, Empty, Problem, Status, When, agentHref, count, duration, money, runHref } from './parts.js';
+import { Chat } from './chat.js';
+import { Message } from './message.js';
 import { Schedules } from './schedules.js';
 import { T } from './texts.js';
 import { Triggers } from './triggers.js';
 
 const text = T.agentPage;
 
+interface AgentPageProps {
+  agentId: string;
+  /** Empty for the overview. */
+  tab: string;
+  /** What is open in the tab: a conversation. */
+  part: string | undefined;
+  canWrite: boolean;
+}
+
 /** What a person needs to use an agent. */
-export function AgentPage({ agentId, tab, canWrite }: { agentId: string; tab: string; canWrite: boolean }) {
+export function AgentPage({ agentId, tab, part, canWrite }: AgentPageProps) {
   const agent = useQuery({
     queryKey: ['live', 'agent', agentId],
     queryFn: () => callTool<Agent>('get_agent', { agentId }),
@@ -36,6 +46,7 @@ export function AgentPage({ agentId, tab, canWrite }: { agentId: string; tab: st
           </Link>
         ))}
       </nav>
+      {tab === 'chat' ? <Chat agentId={agentId} sessionId={part} canWrite={canWrite} /> : null}
       {tab === 'triggers' ? <Triggers agentId={agentId} canWrite={canWrite} /> : null}
       {tab === 'schedules' ? <Schedules agentId={agentId} canWrite={canWrite} /> : null}
       {tab === '' ? <Overview agent={agent.data} canWrite={canWrite} /> : null}
@@ -81,50 +92,6 @@ function Talk({ agentId }: { agentId: string }) {
         navigate(runHref(agentId, run.runId));
       }}
     />
-  );
-}
-
-interface MessageProps {
-  label: string;
-  hint?: string;
-  action: string;
-  send: (message: string) => Promise<unknown>;
-}
-
-/** A text to send; it is empty again when it was taken. */
-export function Message({ label, hint, action, send }: MessageProps) {
-  const [message, setMessage] = useState('');
-  const sending = useMutation({ mutationFn: send, onSuccess: () => setMessage('') });
-  const submit = () => {
-    if (message.trim() !== '' && !sending.isPending) sending.mutate(message);
-  };
-  return (
-    <form
-      className="card message"
-      onSubmit={(event) => {
-        event.preventDefault();
-        submit();
-      }}
-    >
-      <label>
-        {label}
-        <textarea
-          rows={3}
-          value={message}
-          placeholder={hint}
-          onChange={(event) => setMessage(event.target.value)}
-          onKeyDown={(event) => {
-            if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) submit();
-          }}
-        />
-      </label>
-      {sending.isError ? <Problem error={sending.error} /> : null}
-      <div className="row end">
-        <button className="primary" disabled={sending.isPending || message.trim() === ''}>
-          {action}
-        </button>
-      </div>
-    </form>
   );
 }
 

@@ -96,6 +96,18 @@ export interface FullRun extends Run {
   files: PublishedFile[];
 }
 
+export interface ConversationHead {
+  sessionId: string;
+  title: string;
+  pending: Pending | null;
+  updatedAt: string;
+}
+
+export interface Conversation extends ConversationHead {
+  messages: { runId: string; role: 'user' | 'agent'; text: string; truncated: boolean; at: string }[];
+  nextOffset: number | null;
+}
+
 export interface PublishedFile {
   name: string;
   mediaType: string;

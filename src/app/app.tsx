@@ -102,9 +102,15 @@ function Frame({ session }: { session: Session }) {
           <Route path="/inbox">
             <InboxPage canWrite={!session.readOnly} />
           </Route>
-          <Route path="/agents/:agent/:tab?">
-            {({ agent, tab = '' }) => (
-              <AgentPage key={agent} agentId={decodeURIComponent(agent)} tab={tab} canWrite={!session.readOnly} />
+          <Route<{ agent: string; tab?: string; part?: string }> path="/agents/:agent/:tab?/:part?">
+            {({ agent, tab = '', part }) => (
+              <AgentPage
+                key={agent}
+                agentId={decodeURIComponent(agent)}
+                tab={tab}
+                part={part === undefined ? undefined : decodeURIComponent(part)}
+                canWrite={!session.readOnly}
+              />
             )}
           </Route>
           <Route path="/runs/:agent/:run">

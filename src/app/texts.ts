@@ -71,7 +71,10 @@ export const T = {
     next: 'What to do',
   },
   agentPage: {
-    tabs: { '': 'Overview', triggers: 'Triggers', schedules: 'Schedules' } as Record<string, string>,
+    tabs: { '': 'Overview', chat: 'Conversations', triggers: 'Triggers', schedules: 'Schedules' } as Record<
+      string,
+      string
+    >,
     parts: 'Parts of the agent',
     talk: 'Message',
     talkHint: 'Starts a new conversation. Ctrl+Enter sends.',
@@ -84,6 +87,21 @@ export const T = {
     defaultModel: 'default of the Box',
     inactive: 'This agent is inactive:',
     columns: ['Status', 'Run', 'From', 'Started', 'Duration', 'Steps', 'Tokens', 'Cost'],
+  },
+  chat: {
+    all: 'Conversations',
+    one: 'Conversation',
+    new: 'New conversation',
+    asks: 'asks you',
+    choose: 'Choose a conversation.',
+    first: 'First message',
+    next: 'Next message',
+    nextHint: 'While the agent works, a message waits for its turn. Ctrl+Enter sends.',
+    older: 'Older messages are in the runs of this conversation.',
+    person: 'Message',
+    agent: 'Agent',
+    run: 'run',
+    cut: 'The rest is in the run.',
   },
   triggers: {
     none: 'No triggers yet. A trigger is a URL: whoever calls it starts the agent.',

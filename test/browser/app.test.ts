@@ -300,6 +300,23 @@ test('triggers: the URL is there when somebody asks for it, is tried, and is ano
   await page.getByRole('article', { name: 'Release' }).waitFor();
 });
 
+test('conversations: a new one, the next message, and what was said before', async () => {
+  seedScene();
+  await signIn();
+  await page.goto(`${url}#/agents/acme-box.greeter/chat`);
+  await page.getByLabel('First message').fill('Write about rain.');
+  await page.keyboard.press('Control+Enter');
+  await page.getByLabel('Next message').waitFor();
+  await page.getByRole('list').getByText('Write about rain.').waitFor();
+  await page.getByLabel('Next message').fill('Shorter.');
+  await page.getByRole('button', { name: 'Send' }).click();
+  await page.getByRole('list').getByText('Shorter.').waitFor();
+  await look('chat');
+  await page.goto(`${url}#/agents/acme-box.triage/chat`);
+  await page.getByRole('link', { name: /asks you/ }).click();
+  await page.getByRole('button', { name: 'bug' }).waitFor();
+});
+
 test('schedules: when they come next, stopped, and started at once', async () => {
   harness.seedSchedule('acme-box', 'greeter', 'daily', { spec: { name: 'Every morning' } });
   await signIn();
@@ -346,6 +363,7 @@ test('text of agents is never a script, a picture, or a link that hides where it
   await signIn();
   for (const place of [
     '',
+    '#/agents/acme-box.evil/chat/s-evil-1',
     '#/agents/acme-box.evil/triggers',
     '#/agents/acme-box.evil/schedules',
     '#/inbox',
