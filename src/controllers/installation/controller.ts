@@ -10,9 +10,10 @@ import type { Keyring } from '../../api/keyring.js';
 import { Secrets } from '../../kube/core-types.js';
 import type { Secret } from '../../kube/core-types.js';
 import { orUndefined } from '../../kube/errors.js';
-import type { Cache, KubeApi } from '../../kube/types.js';
+import type { Cache, CacheChange, KubeApi } from '../../kube/types.js';
 import type { Logger } from '../../observability/logger.js';
 import type { Clock } from '../../runtime/clock.js';
+import type { InstallationSecret } from '../../projections/installation-secret.js';
 import type { ReconcileResult } from '../../runtime/controller.js';
 import { all } from '../common/controller-part.js';
 import type { ControllerPart } from '../common/controller-part.js';
@@ -46,7 +47,7 @@ export interface InstallationDependencies {
   /** Name of the gateway's Service in it. */
   gatewayService: string;
   /** Tell that one of the certificates changed. */
-  caches: { certificates: Pick<Cache<unknown>, 'onChange'>; authority: Pick<Cache<unknown>, 'onChange'> };
+  caches: Record<'certificates' | 'authority', Pick<Cache<InstallationSecret>, 'onChange'>>;
   metrics: InstallationMetrics;
   random?: (size: number) => Uint8Array;
 }
@@ -88,7 +89,11 @@ export function createInstallationController(deps: InstallationDependencies): In
     watch: (enqueue) => {
       enqueue(KEY);
       const { certificates, authority } = deps.caches;
-      return all([certificates, authority].map((cache) => cache.onChange(() => enqueue(KEY))));
+      // A resync shows what is known: the check of every hour reads it again.
+      const changed = ({ previous, current }: CacheChange<InstallationSecret>) => {
+        if (previous?.version !== current?.version) enqueue(KEY);
+      };
+      return all([certificates, authority].map((cache) => cache.onChange(changed)));
     },
     async reconcile(_key, signal): Promise<ReconcileResult> {
       keyring = await ensureKeyring(deps, signal);
