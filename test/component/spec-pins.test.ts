@@ -332,12 +332,12 @@ describe('spec 2: exactly these keys, in this order', () => {
     const run = { agentId: AGENT, runId: 'greeter-1' };
     const { payload } = await harness.call('get_run', run);
     expect(keysOf(payload)).toBe(
-      `${RUN} output pending input cacheReadTokens cacheWriteTokens transcript reason warnings`,
+      `${RUN} output pending input cacheReadTokens cacheWriteTokens transcript files reason warnings`,
     );
     expect(payload).toMatchObject({ costUsd: null, finishedAt: null, error: null, output: null, pending: null });
     const long = (await harness.call('get_run', { ...run, includeToolCalls: true })).payload;
     expect(keysOf(long)).toBe(
-      `${RUN} output pending input cacheReadTokens cacheWriteTokens transcript reason warnings toolCalls`,
+      `${RUN} output pending input cacheReadTokens cacheWriteTokens transcript files reason warnings toolCalls`,
     );
     const sent = await harness.call('send_message', { agentId: AGENT, message: 'hi', waitSeconds: 0 });
     expect(keysOf(sent.payload)).toBe(`${RUN} output pending note`);

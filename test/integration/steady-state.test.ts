@@ -4,6 +4,7 @@
  */
 import { AgentEvals } from '../../src/api/v1alpha1/agent-eval.js';
 import { AgentMemories } from '../../src/api/v1alpha1/agent-memory.js';
+import { AgentRunFileParts } from '../../src/api/v1alpha1/agent-run-file-part.js';
 import { AgentRuns } from '../../src/api/v1alpha1/agent-run.js';
 import { APIKeys } from '../../src/api/v1alpha1/api-key.js';
 import { Boxes } from '../../src/api/v1alpha1/box.js';
@@ -74,7 +75,17 @@ async function madeByHand(): Promise<void> {
   await installation.create(Boxes, { name: 'plain' }, { workspace: 'plain' });
   await installation.create(AgentRuns, { namespace: 'bw-lab', name: 'by-hand' }, { agent: 'ada', message: '/say hi' });
   const ended = { namespace: 'bw-lab', name: 'by-hand' };
-  await installation.waitFor(AgentRuns, ended, ({ status }) => status?.phase === 'done');
+  const run = await installation.waitFor(AgentRuns, ended, ({ status }) => status?.phase === 'done');
+  const piece = {
+    run: 'by-hand',
+    runUid: run.metadata.uid,
+    position: 0,
+    file: 'a'.repeat(64),
+    index: 0,
+    bytes: 1,
+    data: 'eA==',
+  };
+  await installation.create(AgentRunFileParts, { namespace: 'bw-lab', name: 'by-hand.f00' }, piece);
 }
 
 /** What keeps the Lease and the watches, and the addresses of our two Services, read once a minute at most. */
