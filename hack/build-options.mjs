@@ -36,3 +36,11 @@ export const BUILD = {
   },
   logLevel: 'warning',
 };
+
+// The command line of people: one file, which kubectl finds on PATH as kubectl-boxwright. Its source is in no image.
+export const CLI_BUILD = {
+  ...BUILD,
+  entryPoints: { 'kubectl-boxwright': 'src/cli/main.ts' },
+  splitting: false,
+  banner: { js: `#!/usr/bin/env node\n${BUILD.banner.js}` },
+};
