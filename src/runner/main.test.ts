@@ -424,7 +424,11 @@ describe('a run is stopped', () => {
     });
     const tool = pod.gateway.events().find((event) => event.type === 'message' && event.message.role === 'tool');
     expect(tool).toMatchObject({
-      message: { result: '"begun\\n[The command was stopped with the run; ended by SIGTERM]"', isError: true },
+      // The kernel may take longer than the time between the two signals on a busy machine.
+      message: {
+        result: expect.stringMatching(/^"begun\\n\[The command was stopped with the run; ended by SIG(TERM|KILL)\]"$/),
+        isError: true,
+      },
     });
     await eventually(() =>
       readFile(`/proc/${pid}/stat`, 'utf8').then(
